@@ -22,8 +22,8 @@ import (
 
 // withNative puts the vendor's own compaction in front of the first model in mode beta that has one.
 // Why there is none is noted.
-func (a *Activities) withNative(at *attempt, notes *contract.SummarizerNotes, ladder []pipeline.Summarizer,
-	view conversation.View,
+func (a *Activities) withNative(ctx context.Context, at *attempt, notes *contract.SummarizerNotes,
+	ladder []pipeline.Summarizer, view conversation.View,
 ) ([]pipeline.Summarizer, error) {
 	for i, s := range ladder {
 		if s.Kind == pipeline.SummarizerDigest || s.Mode != pipeline.ModeBeta {
@@ -34,7 +34,11 @@ func (a *Activities) withNative(at *attempt, notes *contract.SummarizerNotes, la
 			return nil, err
 		}
 		form, reason := contract.NativeForm(able.Form), able.Why
-		if tokens := calibrated(view, s, view.Context().Stats.Tokens+view.Overhead()); reason == "" &&
+		now, err := view.Context(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if tokens := calibrated(view, s, now.Stats.Tokens+view.Overhead()); reason == "" &&
 			tooSmallFor(form, tokens) {
 			reason = tooSmallReason(tokens)
 		}
@@ -99,7 +103,7 @@ func (a *Activities) nativeInput(ctx context.Context, at *attempt, req contract.
 	view conversation.View, p plan, prompt pipeline.Prompt,
 ) (contract.SlimResult, error) {
 	form := contract.NativeForm(req.Summarizer.Form)
-	messages, tokens, err := view.NativeMessages(p.CoversTo)
+	messages, tokens, err := view.NativeMessages(ctx, p.CoversTo)
 	if err != nil {
 		return contract.SlimResult{}, err
 	}
@@ -147,12 +151,16 @@ func (a *Activities) nativeSummary(ctx context.Context, w writing) (contract.Sum
 	if err != nil {
 		return result, err
 	}
+	missing, err := pipeline.MissingLimits(ctx, answer.NativeText, w.source, p.kept(view))
+	if err != nil {
+		return result, err
+	}
 	form := contract.NativeForm(req.Summarizer.Form)
 	use := conversation.NativeUse{
 		Vendor: req.Summarizer.Vendor, Family: llm.Family(req.Summarizer.Vendor, req.Summarizer.Model),
 		Model: req.Summarizer.Model, Format: view.Conversation.Format, Form: form,
 		Tokens: pipeline.EstimateText(answer.NativeText),
-		Note:   pipeline.LimitsNote(pipeline.MissingLimits(answer.NativeText, w.source, p.kept(view))),
+		Note:   pipeline.LimitsNote(missing),
 	}
 	if !form.Readable() {
 		use.Tokens += answer.Usage.Output // the opaque part, by the vendor's own count

@@ -62,11 +62,14 @@ func (a *Activities) partition(ctx context.Context, at *attempt, req contract.Pa
 		return contract.PartitionResult{}, err
 	}
 	live := view.Live()
-	part := pipeline.PartitionMessages(pipeline.PartitionInput{
+	part, err := pipeline.PartitionMessages(ctx, pipeline.PartitionInput{
 		Messages: live, Settings: view.Settings.Settings, Full: req.Full, Window: view.Conversation.Window,
 		Calibration: view.Calibration(), SeenSeq: view.SeenSeq(),
 		Again: beneath || req.Again || run.Focus != "" || run.Prompt != "" || run.Summarizer != "",
 	})
+	if err != nil {
+		return contract.PartitionResult{}, err
+	}
 	if part.Nothing == pipeline.NothingEmpty {
 		return contract.PartitionResult{Nothing: part.Nothing}, nil
 	}

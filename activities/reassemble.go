@@ -134,7 +134,10 @@ func applied(run runs.Run) contract.ReassembleResult {
 // build makes the marker and the new context, and takes the marker unless the context is too large.
 func (a *Activities) build(ctx context.Context, b building, summary string) (contract.ReassembleResult, error) {
 	req, p, view := b.req, b.plan, b.view
-	before := view.Context()
+	before, err := view.Context(ctx)
+	if err != nil {
+		return contract.ReassembleResult{}, err
+	}
 	decision := pipeline.EvaluateTrigger(view.TriggerInput(before), view.Settings.Settings)
 	digest := req.Summarizer.Kind == pipeline.SummarizerDigest
 	marker := markers.NewMarker{
@@ -154,7 +157,10 @@ func (a *Activities) build(ctx context.Context, b building, summary string) (con
 		return contract.ReassembleResult{}, err
 	}
 
-	after := b.whole.After(marker, text).WithNative(native).Context()
+	after, err := b.whole.After(marker, text).WithNative(native).Context(ctx)
+	if err != nil {
+		return contract.ReassembleResult{}, err
+	}
 	estimateAfter := scaled(after.Stats.Tokens+view.Overhead(), decision.Calibration)
 	result := contract.ReassembleResult{TokensBefore: decision.Used, TokensAfter: estimateAfter, Limit: decision.Limit}
 	marker.TokensBefore, marker.TokensAfter = result.TokensBefore, result.TokensAfter

@@ -166,7 +166,10 @@ func (a *Activities) compareLive(ctx context.Context, original, run runs.Run,
 	if err != nil {
 		return c, err
 	}
-	facts := pipeline.CompareSummaries(source, was, is)
+	facts, err := pipeline.CompareSummaries(ctx, source, was, is)
+	if err != nil {
+		return c, err
+	}
 	c.OnlyOriginal, c.OnlyReplay, c.Both = runreport.FactsOf(facts.OnlyA), runreport.FactsOf(facts.OnlyB), facts.Both
 	return c, nil
 }

@@ -106,7 +106,10 @@ func (a *Activities) selfInput(ctx context.Context, at *attempt, req contract.Sl
 	view conversation.View,
 	prompt pipeline.Prompt,
 ) (contract.SlimResult, error) {
-	current := view.Context()
+	current, err := view.Context(ctx)
+	if err != nil {
+		return contract.SlimResult{}, err
+	}
 	messages, err := transcript.EncodeItems(view.Codec, current.Items)
 	if err != nil {
 		return contract.SlimResult{}, err
@@ -162,14 +165,22 @@ func (a *Activities) externalInput(ctx context.Context, at *attempt, req contrac
 	}
 	fixed := pipeline.ExternalRequest(prompt, pipeline.Slimmed{Nonce: in.Nonce}, run.Focus, req.Variation)
 	promptTokens := pipeline.EstimateText(fixed.System) + pipeline.EstimateText(fixed.User)
-	in.BudgetChars = pipeline.InputBudgetChars(view.Settings.Settings, req.Summarizer, promptTokens,
-		density(view, req.Summarizer, source))
-	in = in.Share(req.Factor)
+	perToken, err := density(ctx, view, req.Summarizer, source)
+	if err != nil {
+		return contract.SlimResult{}, err
+	}
+	in.BudgetChars = pipeline.InputBudgetChars(view.Settings.Settings, req.Summarizer, promptTokens, perToken)
+	if in, err = in.Share(ctx, req.Factor); err != nil {
+		return contract.SlimResult{}, err
+	}
 	if in.BudgetChars <= 0 {
 		return contract.SlimResult{}, tooLarge(req.Summarizer, promptTokens)
 	}
 	for range fitRounds {
-		slimmed := pipeline.Slim(in)
+		slimmed, err := pipeline.Slim(ctx, in)
+		if err != nil {
+			return contract.SlimResult{}, err
+		}
 		if err := redaction.Err(); err != nil {
 			return contract.SlimResult{}, err
 		}
@@ -215,18 +226,24 @@ func nonceOf(run runs.Run) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// density is how many chars of the source make a token, by its local estimate.
-func density(view conversation.View, s pipeline.Summarizer, source []pipeline.Message) float64 {
+// density is how many chars of the source make a token, by its local estimate. The error is that of ctx, if it is done
+// first.
+func density(ctx context.Context, view conversation.View, s pipeline.Summarizer, source []pipeline.Message) (
+	float64, error,
+) {
 	chars, tokens := 0, 0
 	for _, m := range source {
+		if err := ctx.Err(); err != nil {
+			return 0, fmt.Errorf("measuring the messages was interrupted: %w", err)
+		}
 		text := pipeline.RenderMessage(m)
 		chars += pipeline.Chars(text)
 		tokens += pipeline.EstimateText(text)
 	}
 	if tokens == 0 {
-		return 0
+		return 0, nil
 	}
-	return float64(chars) / float64(calibrated(view, s, tokens))
+	return float64(chars) / float64(calibrated(view, s, tokens)), nil
 }
 
 func tooLarge(s pipeline.Summarizer, tokens int) error {

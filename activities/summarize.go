@@ -60,7 +60,11 @@ type writing struct {
 
 // digest writes the extractive summary: no model, no network.
 func (a *Activities) digest(ctx context.Context, w writing) (contract.SummarizeResult, error) {
-	in := pipeline.DigestInput{Messages: w.source, BudgetChars: digestBudget(w.view, w.source)}
+	budget, err := digestBudget(ctx, w.view, w.source)
+	if err != nil {
+		return contract.SummarizeResult{}, err
+	}
+	in := pipeline.DigestInput{Messages: w.source, BudgetChars: budget}
 	for _, e := range w.view.Source.Enrichments {
 		if e.Key == "todo" {
 			in.Todo = string(e.Value)
@@ -70,7 +74,11 @@ func (a *Activities) digest(ctx context.Context, w writing) (contract.SummarizeR
 	if err != nil {
 		return contract.SummarizeResult{}, err
 	}
-	text := redaction.Text(pipeline.Digest(in))
+	text, err := pipeline.Digest(ctx, in)
+	if err != nil {
+		return contract.SummarizeResult{}, err
+	}
+	text = redaction.Text(text)
 	if err := redaction.Err(); err != nil {
 		return contract.SummarizeResult{}, err
 	}
@@ -80,16 +88,19 @@ func (a *Activities) digest(ctx context.Context, w writing) (contract.SummarizeR
 
 // digestBudget is the digest's size in chars: the cap of a summary, and never more than a quarter of the
 // window, by the density of the text itself.
-func digestBudget(view conversation.View, source []pipeline.Message) int {
+func digestBudget(ctx context.Context, view conversation.View, source []pipeline.Message) (int, error) {
 	tokens := view.Settings.SummaryMaxTokens
 	if w := view.Conversation.Window; w > 0 {
 		tokens = min(tokens, w/4)
 	}
-	perToken := density(view, pipeline.Summarizer{}, source)
+	perToken, err := density(ctx, view, pipeline.Summarizer{}, source)
+	if err != nil {
+		return 0, err
+	}
 	if perToken <= 0 {
 		perToken = 1
 	}
-	return max(int(float64(tokens)*perToken), pipeline.DefaultMinUsefulChars)
+	return max(int(float64(tokens)*perToken), pipeline.DefaultMinUsefulChars), nil
 }
 
 // modelSummary calls the model and turns its answer into a summary.
@@ -119,19 +130,21 @@ func (a *Activities) accept(ctx context.Context, w writing, answer pipeline.Answ
 	mode pipeline.Mode, result contract.SummarizeResult,
 ) (contract.SummarizeResult, error) {
 	view, p, source := w.view, w.plan, w.source
-	text, refused := pipeline.AcceptSummary(answer, pipeline.AcceptLimits{
+	text, err := pipeline.AcceptSummary(ctx, answer, pipeline.AcceptLimits{
 		ReplacedTokens: p.SummarizeTokens, MaxTokens: view.Settings.SummaryMaxTokens, Prompt: prompt,
 	})
-	if refused != nil {
-		return result, refused
+	if err != nil {
+		return result, err
 	}
 	redaction, err := view.Redaction(ctx, view.Live()) // the agent's own model may have seen them
 	if err != nil {
 		return result, err
 	}
 	text = redaction.Text(text)
-	text = pipeline.UserMessagesSection(text, pipeline.SummarizedUsers(source), userMessagesBudget(view))
-	text, found := pipeline.VerifySummary(text, source, p.kept(view))
+	text, found, err := checked(ctx, text, source, p.kept(view), userMessagesBudget(view))
+	if err != nil {
+		return result, err
+	}
 	text = redaction.Text(text) // what the check appended is the source's own
 	if err := redaction.Err(); err != nil {
 		return result, err
@@ -160,6 +173,20 @@ func (a *Activities) accept(ctx context.Context, w writing, answer pipeline.Answ
 		Summarizer: w.req.Summarizer.String(), Rung: w.req.Rung, PromptName: prompt.Name, PromptVersion: prompt.Version,
 		Mode: mode, Verification: verification,
 	}, result)
+}
+
+// checked puts the user's real messages into a summary and checks the rest of it against its source.
+func checked(ctx context.Context, text string, source, tail []pipeline.Message, budget int) (
+	string, pipeline.Verification, error,
+) {
+	users, err := pipeline.SummarizedUsers(ctx, source)
+	if err != nil {
+		return "", pipeline.Verification{}, err
+	}
+	if text, err = pipeline.UserMessagesSection(ctx, text, users, budget); err != nil {
+		return "", pipeline.Verification{}, err
+	}
+	return pipeline.VerifySummary(ctx, text, source, tail)
 }
 
 // userMessagesBudget is the room of the real user messages in a summary, in chars: a quarter of its cap at

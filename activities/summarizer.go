@@ -64,7 +64,7 @@ func (a *Activities) chooseSummarizers(ctx context.Context, at *attempt, req con
 			return contract.SummarizerResult{}, err
 		}
 	}
-	ladder, err := a.withNative(at, notes, choice.Ladder, view)
+	ladder, err := a.withNative(ctx, at, notes, choice.Ladder, view)
 	if err != nil {
 		return contract.SummarizerResult{}, err
 	}

@@ -48,7 +48,11 @@ func (a *Activities) trigger(ctx context.Context, at *attempt,
 		return contract.TriggerResult{}, err
 	}
 	run := at.run
-	in := view.TriggerInput(view.Context())
+	now, err := view.Context(ctx)
+	if err != nil {
+		return contract.TriggerResult{}, err
+	}
+	in := view.TriggerInput(now)
 	in.Manual = run.Kind == pipeline.TriggerManual
 	in.Overflow = run.Kind == pipeline.TriggerOverflow
 	notes.Input = &in

@@ -31,7 +31,9 @@ func slimTime(b *testing.B, ms []pipeline.Message) time.Duration {
 	best := time.Duration(0)
 	for range 3 {
 		start := time.Now()
-		pipeline.Slim(in)
+		if _, err := pipeline.Slim(b.Context(), in); err != nil {
+			b.Fatal(err)
+		}
 		if took := time.Since(start); best == 0 || took < best {
 			best = took
 		}
@@ -81,7 +83,9 @@ func BenchmarkContext(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", valve, messages), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					pipeline.BuildContext(in)
+					if _, err := pipeline.BuildContext(b.Context(), in); err != nil {
+						b.Fatal(err)
+					}
 				}
 				ratio(b, slim)
 			})

@@ -65,8 +65,8 @@ func BenchmarkSlim(b *testing.B) {
 			b.Run(kind.name+"/"+way.name, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if out := pipeline.Slim(in); out.Chars > way.budget {
-						b.Fatalf("%d chars with a budget of %d", out.Chars, way.budget)
+					if out, err := pipeline.Slim(b.Context(), in); err != nil || out.Chars > way.budget {
+						b.Fatalf("%d chars with a budget of %d, %v", out.Chars, way.budget, err)
 					}
 				}
 				b.ReportMetric(chars*float64(b.N)/1e6/b.Elapsed().Seconds(), "Mchars/s")
@@ -85,7 +85,9 @@ func BenchmarkSlimGrowth(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("%dM", chars/1_000_000), func(b *testing.B) {
 			for b.Loop() {
-				pipeline.Slim(in)
+				if _, err := pipeline.Slim(b.Context(), in); err != nil {
+					b.Fatal(err)
+				}
 			}
 			b.ReportMetric(float64(chars)*float64(b.N)/1e6/b.Elapsed().Seconds(), "Mchars/s")
 		})

@@ -56,7 +56,9 @@ func BenchmarkVerify(b *testing.B) {
 			b.Run(fmt.Sprintf("%dMB/%d_identifiers", megabytes, identifiers), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					pipeline.VerifySummary(summary, source, tail)
+					if _, _, err := pipeline.VerifySummary(b.Context(), summary, source, tail); err != nil {
+						b.Fatal(err)
+					}
 				}
 				ratio(b, slim)
 				b.ReportMetric(size*float64(b.N)/b.Elapsed().Seconds(), "MB/s")

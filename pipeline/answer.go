@@ -1,6 +1,9 @@
 package pipeline
 
-import "strings"
+import (
+	"context"
+	"strings"
+)
 
 // Finish is the reason why a model stopped, in one vocabulary for all vendors.
 type Finish string
@@ -53,17 +56,35 @@ type AcceptLimits struct {
 // ToolCallOutput.
 //
 // The size is checked last: over MaxTokens is OutputTooLong, not below ReplacedTokens is NotSmaller.
-func AcceptSummary(a Answer, l AcceptLimits) (string, *Error) {
+//
+// All of these errors are an *Error. The cost is linear. If the context is done first, the error is
+// that of the context.
+func AcceptSummary(ctx context.Context, a Answer, l AcceptLimits) (string, error) {
+	type accepted struct {
+		summary string
+		refused *Error
+	}
+	out, err := interruptible(ctx, "the check of the answer", func(w *work) accepted {
+		summary, refused := acceptSummary(w, a, l)
+		return accepted{summary, refused}
+	})
+	if err == nil && out.refused != nil {
+		err = out.refused
+	}
+	return out.summary, err
+}
+
+func acceptSummary(w *work, a Answer, l AcceptLimits) (string, *Error) {
 	if err := acceptFinish(a); err != nil {
 		return "", err
 	}
-	text, leaked := dropPromptLines(a.Text, l.Prompt)
-	text = dropPrivate(text)
-	summary, tagged := summaryBlock(text)
+	text, leaked := dropPromptLines(w, a.Text, l.Prompt)
+	text = dropPrivate(w, text)
+	summary, tagged := summaryBlock(w, text)
 	if !tagged {
 		summary = text
 	}
-	summary = dropTrailingMarkup(summary)
+	summary = dropTrailingMarkup(w, summary)
 
 	switch {
 	case summary == "" && leaked:

@@ -22,21 +22,25 @@ var (
 
 // dropPromptLines removes what the model copied from our texts: the instruction as a whole, each of its lines, and the
 // lines around an earlier summary.
-func dropPromptLines(text string, p Prompt) (rest string, dropped bool) {
+func dropPromptLines(w *work, text string, p Prompt) (rest string, dropped bool) {
 	set := loadPrompts()
 	own := []string{p.Text, p.System, set.shorter, set.again, set.focus}
 	for _, whole := range append(own, frameSentences...) {
+		w.spend(len(text))
 		if whole != "" && strings.Contains(text, whole) {
 			text, dropped = strings.ReplaceAll(text, whole, "\n"), true
 		}
 	}
-	if framed := frameLines.ReplaceAllString(text, ""); framed != text {
-		text, dropped = framed, true
+	if strings.Contains(text, summaryOmitted) || strings.Contains(text, summaryTranscript) {
+		if framed := w.replaceAll(frameLines, text, ""); framed != text {
+			text, dropped = framed, true
+		}
 	}
-	prompt := flatten(strings.Join(own, "\n"))
+	prompt := flatten(w, strings.Join(own, "\n"))
 	var kept strings.Builder
 	for line := range strings.Lines(text) {
-		flat := flatten(line)
+		flat := flatten(w, line)
+		w.spend(len(prompt) / 8)
 		if Chars(flat) >= minPromptLine && strings.Contains(prompt, flat) {
 			dropped = true
 			continue
@@ -47,63 +51,30 @@ func dropPromptLines(text string, p Prompt) (rest string, dropped bool) {
 }
 
 // flatten makes texts comparable: it is flat in lower case.
-func flatten(s string) string { return strings.ToLower(flat(s)) }
+func flatten(w *work, s string) string { return w.lower(flat(w, s)) }
 
 // flat makes texts comparable: it joins them into one line without list marks and runs of white space.
-func flat(s string) string {
+func flat(w *work, s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {
-		line = strings.TrimLeft(line, " \t>-*#")
-		if words := strings.Fields(line); len(words) > 0 {
-			if b.Len() > 0 {
-				b.WriteByte(' ')
-			}
-			b.WriteString(strings.Join(words, " "))
-		}
+		w.spend(0)
+		w.words(&b, strings.TrimLeft(line, " \t>-*#"))
 	}
 	return b.String()
 }
 
 var (
-	privateOpen = regexp.MustCompile(`(?i)<\s*(analysis|thinking|think|reasoning|scratchpad)(\s[^<>]*)?>`)
 	summaryOpen = regexp.MustCompile(`(?i)<\s*summary(\s[^<>]*)?>`)
 	summaryEnd  = regexp.MustCompile(`(?i)<\s*/\s*summary\s*>`)
-	closingTail = regexp.MustCompile(`(?:\s*<\s*/\s*[A-Za-z][\w:.-]*\s*>)+\s*$`)
-	closingTag  = regexp.MustCompile(`<\s*/\s*([A-Za-z][\w:.-]*)\s*>`)
+	closingTag  = regexp.MustCompile(`^<\s*/\s*([A-Za-z][\w:.-]*)\s*>$`)
 	leadingTag  = regexp.MustCompile(`^<\s*/?\s*([A-Za-z][\w:.-]*)[^<>]*>`)
 )
-
-// dropPrivate removes the analysis and the reasoning in front of the summary. An element that is never closed is
-// removed up to the summary, or to the end.
-func dropPrivate(text string) string {
-	for {
-		open := privateOpen.FindStringSubmatchIndex(text)
-		if open == nil {
-			return strings.TrimSpace(text)
-		}
-		summary := summaryOpen.FindStringIndex(text)
-		if summary != nil && summary[0] < open[0] {
-			return strings.TrimSpace(text)
-		}
-		name := text[open[2]:open[3]]
-		closing := regexp.MustCompile(`(?i)<\s*/\s*` + name + `\s*>`)
-		rest := text[open[1]:]
-		switch end := closing.FindStringIndex(rest); {
-		case end != nil:
-			text = text[:open[0]] + rest[end[1]:]
-		case summary != nil:
-			text = text[:open[0]] + text[summary[0]:]
-		default:
-			text = text[:open[0]]
-		}
-	}
-}
 
 // summaryBlock returns the content of the <summary> block. The opening tag is at the start of a line or behind another
 // tag. If there is no such tag it is the last one, since a mention of the tag comes before its use. The block ends at
 // the last closing tag, or at the end of the text.
-func summaryBlock(text string) (body string, found bool) {
-	opens := summaryOpen.FindAllStringIndex(text, -1)
+func summaryBlock(w *work, text string) (body string, found bool) {
+	opens := findAll(summaryOpen, w.tagPieces(text))
 	if len(opens) == 0 {
 		// Some models answer in the wrapper of an earlier summary.
 		if rest, wrapped := strings.CutPrefix(text, "<"+summaryTag+">"); wrapped {
@@ -111,8 +82,8 @@ func summaryBlock(text string) (body string, found bool) {
 			return strings.TrimSpace(body), true
 		}
 		// The opening tag may be in the prefill or missing; the closing tag still ends the block.
-		if end := summaryEnd.FindStringIndex(text); end != nil {
-			return strings.TrimSpace(text[:end[0]]), true
+		if ends := findAll(summaryEnd, w.tagPieces(text)); len(ends) > 0 {
+			return strings.TrimSpace(text[:ends[0][0]]), true
 		}
 		return "", false
 	}
@@ -125,7 +96,7 @@ func summaryBlock(text string) (body string, found bool) {
 		}
 	}
 	body = text[open[1]:]
-	if ends := summaryEnd.FindAllStringIndex(body, -1); len(ends) > 0 {
+	if ends := findAll(summaryEnd, w.tagPieces(body)); len(ends) > 0 {
 		body = body[:ends[len(ends)-1][0]]
 	}
 	return strings.TrimSpace(body), true
@@ -133,16 +104,36 @@ func summaryBlock(text string) (body string, found bool) {
 
 // dropTrailingMarkup removes closing tags at the end that close nothing in the text, such as the rest of a tool call's
 // wrapper.
-func dropTrailingMarkup(text string) string {
-	at := closingTail.FindStringIndex(text)
-	if at == nil {
+func dropTrailingMarkup(w *work, text string) string {
+	const space = " \t\n\f\r"
+	var names []string // of the tags at the end, the last one first
+	var ends []int
+	body := text
+	for {
+		trimmed := strings.TrimRight(body, space)
+		at := -1
+		if strings.HasSuffix(trimmed, ">") {
+			at = strings.LastIndexByte(trimmed, '<')
+		}
+		if at < 0 || len(trimmed)-at > pieceBytes {
+			break
+		}
+		tag := closingTag.FindStringSubmatch(trimmed[at:])
+		if tag == nil {
+			break
+		}
+		w.spend(len(body) - at)
+		names, ends = append(names, "<"+strings.ToLower(tag[1])), append(ends, len(trimmed))
+		body = text[:at]
+	}
+	if len(names) == 0 {
 		return strings.TrimSpace(text)
 	}
-	body := text[:at[0]]
-	for _, tag := range closingTag.FindAllStringSubmatchIndex(text[at[0]:], -1) {
-		if strings.Contains(strings.ToLower(body), "<"+strings.ToLower(text[at[0]+tag[2]:at[0]+tag[3]])) {
+	body = strings.TrimRight(body, space)
+	for i, at := range firstPlaces(w, names, w.lower(body)) {
+		if at >= 0 {
 			// It closes a tag of the text, so it and everything before it belong to the text.
-			body = text[:at[0]+tag[1]]
+			return strings.TrimSpace(text[:ends[i]])
 		}
 	}
 	return strings.TrimSpace(body)

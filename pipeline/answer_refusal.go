@@ -11,7 +11,7 @@ func toolShaped(text string) bool {
 		_, rest, _ = strings.Cut(rest, "\n")
 		text = strings.TrimSpace(rest)
 	}
-	if tag := leadingTag.FindStringSubmatch(text); tag != nil {
+	if tag := leadingTag.FindStringSubmatch(text[:min(len(text), pieceBytes)]); tag != nil {
 		return true
 	}
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[{") {

@@ -228,7 +228,7 @@ func TestAcceptSummary(t *testing.T) {
 			if tt.limits.Prompt.Name == "" {
 				tt.limits.Prompt = generalPrompt
 			}
-			got, err := AcceptSummary(tt.answer, tt.limits)
+			got, err := acceptSummary(nil, tt.answer, tt.limits)
 			if err != nil {
 				if err.Kind != tt.kind {
 					t.Errorf("refused with %v, want %q %q", err, tt.kind, tt.want)
@@ -243,7 +243,7 @@ func TestAcceptSummary(t *testing.T) {
 
 	// Whatever the focus was.
 	echo := SelfInstruction(handoffPrompt, "the database", Variation{Shorter: true, Again: 1})
-	if got, err := AcceptSummary(Answer{Text: echo + "\n<summary>BODY</summary>", Finish: FinishStop},
+	if got, err := acceptSummary(nil, Answer{Text: echo + "\n<summary>BODY</summary>", Finish: FinishStop},
 		AcceptLimits{Prompt: handoffPrompt}); err != nil || got != "BODY" {
 		t.Errorf("got %q, %v", got, err)
 	}
@@ -252,7 +252,8 @@ func TestAcceptSummary(t *testing.T) {
 // The size figures are on the error: the next request is planned with them.
 func TestAcceptSummaryFigures(t *testing.T) {
 	t.Parallel()
-	_, err := AcceptSummary(Answer{Text: strings.Repeat("word ", 100), Finish: FinishStop}, AcceptLimits{MaxTokens: 50})
+	_, err := acceptSummary(nil, Answer{Text: strings.Repeat("word ", 100), Finish: FinishStop},
+		AcceptLimits{MaxTokens: 50})
 	if err == nil || err.LimitTokens != 50 || err.ActualTokens < 90 {
 		t.Errorf("%+v", err)
 	}
@@ -279,7 +280,7 @@ func TestAcceptSummaryProperties(t *testing.T) {
 			MaxTokens:      rapid.IntRange(0, 20).Draw(t, "cap"),
 			ReplacedTokens: rapid.IntRange(0, 20).Draw(t, "replaced"),
 		}
-		got, err := AcceptSummary(a, limits)
+		got, err := acceptSummary(nil, a, limits)
 		if err != nil {
 			if got != "" || err.Message == "" {
 				t.Fatalf("%q with %v", got, err)
@@ -302,7 +303,7 @@ func TestAcceptSummaryProperties(t *testing.T) {
 		if body == "" || strings.ContainsAny(body, "<>") || Chars(body) < maxRefusalChars {
 			return
 		}
-		got, err = AcceptSummary(Answer{
+		got, err = acceptSummary(nil, Answer{
 			Text:   "<analysis>SECRET</analysis>\n<summary>\n" + body + "\n</summary>",
 			Finish: FinishStop,
 		}, AcceptLimits{})
@@ -330,13 +331,13 @@ func TestAcceptSummaryDropsTheFrame(t *testing.T) {
 			"Whole": whole, "Inside": inside, "Tagged": "<summary>\n" + inside + "\n</summary>",
 			"WithMore": inside + "\n\n" + Continuation(whole),
 		} {
-			got, err := AcceptSummary(Answer{Text: text, Finish: FinishStop}, AcceptLimits{})
+			got, err := acceptSummary(nil, Answer{Text: text, Finish: FinishStop}, AcceptLimits{})
 			if err != nil || got != body {
 				t.Errorf("%s: %q, %v; want the summary alone", name, got, err)
 			}
 		}
 	}
-	if _, err := AcceptSummary(Answer{Text: summaryFirstLine, Finish: FinishStop}, AcceptLimits{}); err == nil ||
+	if _, err := acceptSummary(nil, Answer{Text: summaryFirstLine, Finish: FinishStop}, AcceptLimits{}); err == nil ||
 		err.Kind != MalformedOutput {
 		t.Errorf("a frame without a summary: %v", err)
 	}

@@ -15,7 +15,7 @@ type argument struct {
 
 // argumentsOf returns the values in a tool call's input, strings decoded, in order. Input that is not JSON is one
 // value; damaged input gives the values before the damage.
-func argumentsOf(input string) []argument {
+func argumentsOf(w *work, input string) []argument {
 	input = strings.TrimSpace(input)
 	if input == "" {
 		return nil
@@ -23,7 +23,7 @@ func argumentsOf(input string) []argument {
 	if input[0] != '{' && input[0] != '[' {
 		return []argument{{value: input, text: true}}
 	}
-	d := json.NewDecoder(strings.NewReader(input))
+	d := json.NewDecoder(&pacedReader{Reader: strings.NewReader(input), work: w})
 	d.UseNumber()
 	var all []argument
 	type frame struct {
@@ -34,6 +34,7 @@ func argumentsOf(input string) []argument {
 	}
 	var open []frame
 	for {
+		w.spend(0)
 		token, err := d.Token()
 		if err != nil {
 			return all

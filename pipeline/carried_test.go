@@ -13,12 +13,14 @@ func TestUsersWordsSurviveRounds(t *testing.T) {
 	first := "Build the importer.\n- keep the old names\nNever write to prod-db."
 	for name, summarize := range map[string]func([]Message) string{
 		"a model that lists nothing": func(source []Message) string {
-			summary := UserMessagesSection("5. Solving:\n\nx\n\n6. All user messages:\n\n7. Pending:\n- y",
-				SummarizedUsers(source), 4000)
-			summary, _ = VerifySummary(summary, source, nil)
+			summary := userMessagesSection(nil, "5. Solving:\n\nx\n\n6. All user messages:\n\n7. Pending:\n- y",
+				summarizedUsers(nil, source), 4000)
+			summary, _ = verify(nil, summary, source, nil)
 			return summary
 		},
-		"digest": func(source []Message) string { return Digest(DigestInput{Messages: source, BudgetChars: 2000}) },
+		"digest": func(source []Message) string {
+			return makeDigest(nil, DigestInput{Messages: source, BudgetChars: 2000})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -26,7 +28,7 @@ func TestUsersWordsSurviveRounds(t *testing.T) {
 			for round := range 4 {
 				summary := summarize(source)
 				for _, want := range []string{"Build the importer.", "keep the old names", "Never write to prod-db."} {
-					if !strings.Contains(flat(summary), want) {
+					if !strings.Contains(flat(nil, summary), want) {
 						t.Fatalf("round %d: %q is missing:\n%s", round, want, summary)
 					}
 				}
@@ -47,17 +49,17 @@ func TestUsersWordsSurviveRounds(t *testing.T) {
 func TestUsersWordsSurviveAChangeOfSummarizer(t *testing.T) {
 	t.Parallel()
 	source := numbered(textMessage(RoleUser, "Never write to prod-db, please."), textMessage(RoleAssistant, "Yes."))
-	digest := Digest(DigestInput{Messages: source, BudgetChars: 2000})
+	digest := makeDigest(nil, DigestInput{Messages: source, BudgetChars: 2000})
 	next := []Message{
 		summaryMessage(SummaryText(SummaryTextInput{Summary: digest, Digest: true})),
 		textMessage(RoleUser, "Go on."),
 	}
-	users := SummarizedUsers(next)
+	users := summarizedUsers(nil, next)
 	if len(users) != 2 || strings.TrimSpace(userText(users[0])) != "Never write to prod-db, please." ||
 		!users[0].Genuine() {
 		t.Fatalf("got %+v", users)
 	}
-	summary, v := VerifySummary("Nothing of it.", next, nil)
+	summary, v := verify(nil, "Nothing of it.", next, nil)
 	if len(v.ConstraintsMissing) != 1 || !strings.Contains(summary, "Never write to prod-db, please.") {
 		t.Errorf("got %q, %+v", summary, v)
 	}
@@ -69,7 +71,7 @@ func TestDigestKeepsLimitsOfCutMessages(t *testing.T) {
 		strings.Repeat("And on it goes. ", 80)
 	source := numbered(textMessage(RoleUser, long), textMessage(RoleAssistant, "Yes."), textMessage(RoleUser, "Go on."))
 	for _, budget := range []int{900, 1500, 3000, 20_000} {
-		digest := Digest(DigestInput{Messages: source, BudgetChars: budget})
+		digest := makeDigest(nil, DigestInput{Messages: source, BudgetChars: budget})
 		if Chars(digest) > budget {
 			t.Errorf("%d chars with a budget of %d", Chars(digest), budget)
 		}
@@ -87,11 +89,14 @@ func TestDigestTakesTheAgentsOwnList(t *testing.T) {
 			`"content":"Write the tests","status":"pending"}]}`),
 		resultMessage("a", "ok"),
 	)
-	digest := Digest(DigestInput{Messages: source, BudgetChars: 4000})
+	digest := makeDigest(nil, DigestInput{Messages: source, BudgetChars: 4000})
 	if !strings.Contains(digest, sectionTodo+"\n- Write the tests") || strings.Contains(digest, "Write the parser") {
 		t.Errorf("got\n%s", digest)
 	}
-	if given := Digest(DigestInput{Messages: source, Todo: "mine", BudgetChars: 4000}); !strings.Contains(given,
+	if given := makeDigest(nil, DigestInput{
+		Messages: source, Todo: "mine",
+		BudgetChars: 4000,
+	}); !strings.Contains(given,
 		sectionTodo+"\nmine") || strings.Contains(given, "Write the tests") {
 		t.Errorf("with a list of its own:\n%s", given)
 	}
@@ -99,7 +104,8 @@ func TestDigestTakesTheAgentsOwnList(t *testing.T) {
 		summaryMessage(SummaryText(SummaryTextInput{Summary: digest, Digest: true})),
 		textMessage(RoleUser, "Go on."),
 	}
-	if again := Digest(DigestInput{Messages: next, BudgetChars: 4000}); strings.Count(again, "Write the tests") != 1 {
+	if again := makeDigest(nil, DigestInput{Messages: next, BudgetChars: 4000}); strings.Count(again,
+		"Write the tests") != 1 {
 		t.Errorf("after another compaction:\n%s", again)
 	}
 }
@@ -117,7 +123,7 @@ func TestSlimNamesTheFilesOfDroppedCalls(t *testing.T) {
 		resultMessage("t", "ok"))
 	messages = append(messages, textMessage(RoleAssistant, "All read."))
 	in := SlimInput{Messages: numbered(messages...), BudgetChars: 4000, ToolDropThreshold: 0.25, MinUsefulChars: 200}
-	out := Slim(in)
+	out := slim(nil, in)
 	if out.Chars > in.BudgetChars || !strings.Contains(out.Text, "the last ones last: ") ||
 		!strings.Contains(out.Text, "src/part29.go.]") {
 		t.Errorf("%d chars:\n%s", out.Chars, out.Text)
@@ -129,7 +135,7 @@ func TestSlimNamesTheFilesOfDroppedCalls(t *testing.T) {
 		t.Error("the list is not bounded")
 	}
 	in.Redact = func(s string) string { return strings.ReplaceAll(s, "part29", "[redacted]") }
-	if out := Slim(in); strings.Contains(out.Text, "part29") {
+	if out := slim(nil, in); strings.Contains(out.Text, "part29") {
 		t.Error("the list is not redacted")
 	}
 }

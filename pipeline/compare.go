@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 )
@@ -53,20 +54,26 @@ type SummaryFacts struct {
 
 // CompareSummaries looks for the facts of source, the messages that both summaries were made from: the limits that the
 // user set, names, paths, numbers. What a summary made up is not a fact, and other sentences of the user are rarely
-// kept word for word. It is deterministic; the cost is linear.
-func CompareSummaries(source []Message, a, b string) SummaryFacts {
+// kept word for word. It is deterministic; the cost is linear. The error is that of the context, if it is done first.
+func CompareSummaries(ctx context.Context, source []Message, a, b string) (SummaryFacts, error) {
+	return interruptible(ctx, "the comparison of summaries", func(w *work) SummaryFacts {
+		return compareSummaries(w, source, a, b)
+	})
+}
+
+func compareSummaries(w *work, source []Message, a, b string) SummaryFacts {
 	var out SummaryFacts
-	facts := slices.DeleteFunc(MentionsOf(source), func(f Mention) bool { return f.Kind == MentionIntent })
+	facts := slices.DeleteFunc(mentionsOf(w, source), func(f Mention) bool { return f.Kind == MentionIntent })
 	slices.SortStableFunc(facts, func(a, b Mention) int {
 		return cmp.Compare(slices.Index(MentionKinds, a.Kind), slices.Index(MentionKinds, b.Kind))
 	})
 	said := map[string]bool{}
 	facts = slices.DeleteFunc(facts, func(f Mention) bool { // one name is a path to one and a name to another
-		key := flatten(f.Text)
+		key := flatten(w, f.Text)
 		defer func() { said[key] = true }()
 		return said[key]
 	})
-	inA, inB := MentionedIn(facts, a), MentionedIn(facts, b)
+	inA, inB := mentionedIn(w, facts, a), mentionedIn(w, facts, b)
 	for i, f := range facts {
 		switch {
 		case inA[i] && inB[i]:

@@ -23,7 +23,7 @@ func TestCompareSummaries(t *testing.T) {
 	a := "The agent fixed internal/store/run.go in 30 ms.\n\n## Limits\n- Never touch the table users.\nIt named " +
 		"made/up/path.go."
 	b := "See https://example.com/a and commit 3f2a91c; internal/store/run.go is done; `retryFor` was set."
-	got := CompareSummaries(source, a, b)
+	got := compareSummaries(nil, source, a, b)
 	want := SummaryFacts{
 		OnlyA: []Mention{{MentionConstraint, "Never touch the table users.", 1}, {MentionNumber, "30 ms", 2}},
 		OnlyB: []Mention{
@@ -36,7 +36,7 @@ func TestCompareSummaries(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if same := CompareSummaries(source, a, a); same.OnlyA != nil || same.OnlyB != nil || same.Both != 3 {
+	if same := compareSummaries(nil, source, a, a); same.OnlyA != nil || same.OnlyB != nil || same.Both != 3 {
 		t.Errorf("a summary differs from itself: %+v", same)
 	}
 }
@@ -88,7 +88,7 @@ func TestSectionsAndFactsOfAnything(t *testing.T) {
 			}
 		}
 		source := []Message{{Role: RoleUser, Parts: []Part{{Kind: PartText, Text: said}}}}
-		one, other := CompareSummaries(source, a, b), CompareSummaries(source, b, a)
+		one, other := compareSummaries(nil, source, a, b), compareSummaries(nil, source, b, a)
 		if len(one.OnlyA) != len(other.OnlyB) || len(one.OnlyB) != len(other.OnlyA) || one.Both != other.Both {
 			t.Fatalf("%+v one way, %+v the other", one, other)
 		}

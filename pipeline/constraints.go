@@ -1,7 +1,9 @@
 package pipeline
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -14,31 +16,37 @@ type constraint struct {
 
 // constraints returns the sentences of genuine user messages that set a limit, and those that an earlier summary has in
 // its section of limits or in its list of the user's messages, each once, in order.
-func constraints(source []Message) []constraint {
+func constraints(w *work, source []Message) []constraint {
 	var all []constraint
-	seen := map[string]bool{}
+	seen, tried := map[string]bool{}, map[string]bool{}
 	add := func(sentence string, messageChars int) {
-		if key := flat(sentence); key != "" && !seen[key] {
+		if key := flat(w, sentence); key != "" && !seen[key] {
 			seen[key] = true
 			all = append(all, constraint{sentence, messageChars})
 		}
 	}
 	addSaid := func(text string) {
-		for _, s := range saidSentences(text) {
-			if Chars(s) <= maxConstraintChars && setsLimit(s) {
-				add(s, Chars(text))
+		size := Chars(text)
+		for _, s := range saidSentences(w, text) {
+			if tried[s] || Chars(s) > maxConstraintChars {
+				continue
+			}
+			w.spend(limitCost * len(s))
+			if tried[s] = true; setsLimit(s) {
+				add(s, size)
 			}
 		}
 	}
 	for _, m := range source {
+		w.spend(0)
 		for _, p := range m.Parts {
 			switch {
 			case p.Kind != PartText:
 			case m.Kind == KindSummary:
-				for _, item := range sectionItems(p.Text, constraintsTitle) {
+				for _, item := range sectionItems(w, p.Text, constraintsTitle) {
 					add(item, 0)
 				}
-				for _, said := range listedUsers(p.Text) {
+				for _, said := range listedUsers(w, p.Text) {
 					addSaid(said)
 				}
 			case m.Genuine():
@@ -46,46 +54,112 @@ func constraints(source []Message) []constraint {
 			}
 		}
 	}
-	return all
+	return mostLikely(all)
+}
+
+// limitCost is how many times the work of reading a sentence it is to judge whether it sets a limit.
+const limitCost = 16
+
+// mostLikely keeps maxConstraints limits, in order: the first ones by likelier.
+func mostLikely(all []constraint) []constraint {
+	if len(all) <= maxConstraints {
+		return all
+	}
+	order := byLikelihood(all)[:maxConstraints]
+	slices.Sort(order)
+	kept := make([]constraint, 0, maxConstraints)
+	for _, i := range order {
+		kept = append(kept, all[i])
+	}
+	return kept
+}
+
+// byLikelihood returns the indexes of limits: those of short messages first, since a long message is probably pasted,
+// and among them the short sentences.
+func byLikelihood(limits []constraint) []int {
+	order, chars := make([]int, len(limits)), make([]int, len(limits))
+	for i, c := range limits {
+		order[i], chars[i] = i, Chars(c.text)
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(limits[a].messageChars, limits[b].messageChars), cmp.Compare(chars[a], chars[b]))
+	})
+	return order
 }
 
 // saidSentences divides the user's words in a text into sentences, without what was pasted or added by a program.
-func saidSentences(text string) []string {
-	all := sentences(withoutPrinted(withoutFences(saidText(text))))
+func saidSentences(w *work, text string) []string {
+	all := sentences(w, withoutPrinted(w, withoutFences(w, saidText(w, text))))
 	for i, s := range all {
+		w.spend(len(s))
 		all[i] = withoutTags(s)
 	}
 	return all
 }
 
 // sectionItems returns the list of a section that appendSection wrote.
-func sectionItems(text, title string) []string {
+func sectionItems(w *work, text, title string) []string {
 	_, rest, found := strings.Cut(text, title)
 	if !found {
 		return nil
 	}
-	var items []string
+	var items listItems
 	for line := range strings.Lines(rest) {
+		w.spend(len(line))
 		line = strings.TrimRight(line, "\r\n")
-		if item, listed := strings.CutPrefix(line, "- "); listed {
-			items = append(items, item)
-		} else if more, continued := strings.CutPrefix(line, "  "); continued && len(items) > 0 {
-			items[len(items)-1] += "\n" + more
-		} else if strings.TrimSpace(line) != "" {
+		if !items.add(line) && strings.TrimSpace(line) != "" {
 			break
 		}
 	}
-	return items
+	return items.all()
+}
+
+// listItems collects the entries of a list that listItem wrote.
+type listItems struct {
+	done []string
+	last strings.Builder
+	any  bool
+}
+
+// add adds a line and reports whether it belongs to the list.
+func (l *listItems) add(line string) bool {
+	if item, listed := strings.CutPrefix(line, "- "); listed {
+		l.end()
+		l.any = true
+		l.last.WriteString(item)
+		return true
+	}
+	more, continued := strings.CutPrefix(line, "  ")
+	if !continued || !l.any {
+		return false
+	}
+	l.last.WriteString("\n" + more)
+	return true
+}
+
+func (l *listItems) end() {
+	if l.any {
+		l.done = append(l.done, l.last.String())
+	}
+	l.last.Reset()
+	l.any = false
+}
+
+// all returns the entries.
+func (l *listItems) all() []string {
+	l.end()
+	return l.done
 }
 
 // withoutFences returns a text without what was pasted between fences.
-func withoutFences(text string) string {
+func withoutFences(w *work, text string) string {
 	if !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
 		return text
 	}
 	var kept strings.Builder
 	fence := ""
 	for line := range strings.Lines(text) {
+		w.spend(len(line))
 		start := strings.TrimSpace(line)
 		switch {
 		case fence == "" && strings.HasPrefix(start, "```"):
@@ -111,18 +185,19 @@ var (
 
 // sentences divides a text, without list marks and surrounding white space. A line that ends in a colon keeps the list
 // below it, since it has no meaning without.
-func sentences(text string) []string {
+func sentences(w *work, text string) []string {
 	var all []string
 	add := func(s string) {
 		if s = strings.TrimSpace(s); s != "" {
 			all = append(all, s)
 		}
 	}
-	for lines := strings.Split(text, "\n"); len(lines) > 0; {
-		line := trimListMark(lines[0])
-		lines = lines[1:]
+	for more := true; more; {
+		var line string
+		line, text, more = strings.Cut(text, "\n")
+		line = trimListMark(line)
 		at := 0
-		for _, m := range sentenceEnd.FindAllStringIndex(line, -1) {
+		for _, m := range findAll(sentenceEnd, w.pieces(line)) {
 			if !abbreviated(line[at:m[1]]) {
 				add(line[at:m[1]])
 				at = m[1]
@@ -130,10 +205,18 @@ func sentences(text string) []string {
 		}
 		last := line[at:]
 		if strings.HasSuffix(last, ":") || strings.HasSuffix(last, "：") {
-			for len(lines) > 0 && listMark.MatchString(strings.TrimSpace(lines[0])) {
-				last += "\n" + strings.TrimSpace(lines[0])
-				lines = lines[1:]
+			var list strings.Builder
+			list.WriteString(last)
+			for more {
+				next, rest, behind := strings.Cut(text, "\n")
+				w.spend(len(next))
+				if next = strings.TrimSpace(next); !listMark.MatchString(next) {
+					break
+				}
+				list.WriteString("\n" + next)
+				text, more = rest, behind
 			}
+			last = list.String()
 		}
 		add(last)
 	}

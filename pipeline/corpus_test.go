@@ -57,10 +57,10 @@ func compact(t *testing.T, c transcript.Conversation, window int, full bool, val
 	t.Helper()
 	name := fmt.Sprintf("window %d full %v valve %q", window, full, valve)
 	s := pipeline.DefaultSettings()
-	p := pipeline.PartitionMessages(pipeline.PartitionInput{
+	p := must(pipeline.PartitionMessages(t.Context(), pipeline.PartitionInput{
 		Messages: c.Messages, Settings: s, Full: full,
 		Window: window,
-	})
+	}))
 	var live, source []pipeline.Message
 	for _, list := range [][]int{p.System, p.UserInfo, p.Carried, p.Tail} {
 		for _, i := range list {
@@ -78,7 +78,10 @@ func compact(t *testing.T, c transcript.Conversation, window int, full bool, val
 		in.Vendor = string(transcript.OpenAI)
 	}
 	if p.Nothing == "" {
-		summary, found := pipeline.VerifySummary("1. Primary request and intent: go on", source, live)
+		summary, found, err := pipeline.VerifySummary(t.Context(), "1. Primary request and intent: go on", source, live)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if len(found.Misattributed)+len(found.UnsupportedIdentifiers) > 0 {
 			t.Errorf("%s: a summary that says nothing is flagged: %+v", name, found)
 		}
@@ -87,7 +90,7 @@ func compact(t *testing.T, c transcript.Conversation, window int, full bool, val
 			Repeated: len(p.Carried),
 		})
 	}
-	context := pipeline.BuildContext(in)
+	context := must(pipeline.BuildContext(t.Context(), in))
 
 	if valve == pipeline.TailValveNone {
 		untouched(t, name, c, context)

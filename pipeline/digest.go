@@ -1,6 +1,9 @@
 package pipeline
 
-import "strings"
+import (
+	"context"
+	"strings"
+)
 
 // DigestInput is what a digest is made from.
 type DigestInput struct {
@@ -45,12 +48,16 @@ const digestUseful = 80
 // the files that its tools touched and the commands that they ran, and the open todos. The same input gives the same
 // digest, which is never over the budget. If the budget is short, the earlier summary comes first, then the user's
 // words, newer before older, then the rest. A prior summary that is a digest is taken apart and merged, so that digests
-// do not nest.
-func Digest(in DigestInput) string {
-	d := collectDigest(in.Messages)
+// do not nest. The cost is linear, except for sorting. The error is that of the context, if it is done first.
+func Digest(ctx context.Context, in DigestInput) (string, error) {
+	return interruptible(ctx, "the digest", func(w *work) string { return makeDigest(w, in) })
+}
+
+func makeDigest(w *work, in DigestInput) string {
+	d := collectDigest(w, in.Messages)
 	if in.Todo != "" {
 		d.todo = in.Todo
-	} else if open, listed := OpenTasks(in.Messages); listed {
+	} else if open, listed := openTasks(w, in.Messages); listed {
 		d.todo = strings.Join(listLines(open), "\n")
 	}
 	d.todo = strings.TrimSpace(escapeDigest(d.todo))
@@ -63,13 +70,13 @@ const limitsShare = 4
 // writeWithLimits writes the digest and, if quotes are cut, the limits that the user set in them, word for word.
 func (d *digest) writeWithLimits(messages []Message, budget int) string {
 	text := d.write(budget)
-	none := newSource(nil)
-	if len(missingLimits(text, messages, none)) == 0 {
+	none, limits := newSource(d.work, nil), constraints(d.work, messages)
+	if len(missingLimits(d.work, text, limits, none)) == 0 {
 		return text
 	}
 	room := min(maxConstraintsChars, budget/limitsShare)
 	text = strings.TrimRight(d.write(budget-room), "\n")
-	missing := missingLimits(text, messages, none)
+	missing := missingLimits(d.work, text, limits, none)
 	room -= len("\n\n" + constraintsTitle + "\n")
 	for i := range missing {
 		missing[i].text = escapeDigest(missing[i].text)

@@ -25,16 +25,16 @@ func (d *digest) call(p Part, failed bool) {
 		return
 	}
 	var args map[string]json.RawMessage
-	if json.Unmarshal([]byte(p.Input), &args) != nil {
+	if d.decode([]byte(p.Input), &args) != nil {
 		args = nil // free text, or damaged: the name and the text still say what it was
 	}
-	patched := patchedFiles(p.Input, args)
+	patched := d.patchedFiles(p.Input, args)
 	for _, path := range patched {
 		d.touch(path, true)
 	}
-	path := stringArgument(args, fileArguments)
+	path := d.stringArgument(args, fileArguments)
 	searches := containsAny(name, "grep", "glob", "search", "find", "list", "ls")
-	command := stringArgument(args, commandArguments)
+	command := d.stringArgument(args, commandArguments)
 	switch {
 	case path != "" && !searches:
 		d.touch(path, containsAny(name+" "+command, "write", "edit", "create", "insert", "replace", "patch", "delete",
@@ -47,15 +47,16 @@ func (d *digest) call(p Part, failed bool) {
 }
 
 // patchedFiles returns the files named in a patch of the kind that begins "*** Begin Patch".
-func patchedFiles(input string, args map[string]json.RawMessage) []string {
+func (d *digest) patchedFiles(input string, args map[string]json.RawMessage) []string {
 	if !strings.Contains(input, "*** Begin Patch") {
 		return nil
 	}
-	if patch := stringArgument(args, []string{"input", "patch", "patchText", "command", "cmd"}); patch != "" {
+	if patch := d.stringArgument(args, []string{"input", "patch", "patchText", "command", "cmd"}); patch != "" {
 		input = patch
 	}
 	var paths []string
 	for line := range strings.Lines(input) {
+		d.spend(len(line))
 		for _, head := range []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
 			if path, found := strings.CutPrefix(strings.TrimSpace(line), head); found {
 				paths = append(paths, path)
@@ -67,14 +68,14 @@ func patchedFiles(input string, args map[string]json.RawMessage) []string {
 
 // stringArgument returns the first of the named arguments that is a string or a list of strings. A list is one command
 // line; of a shell with its script, only the script.
-func stringArgument(args map[string]json.RawMessage, names []string) string {
+func (d *digest) stringArgument(args map[string]json.RawMessage, names []string) string {
 	for _, name := range names {
 		var text string
-		if json.Unmarshal(args[name], &text) == nil && text != "" {
+		if d.decode(args[name], &text) == nil && text != "" {
 			return text
 		}
 		var list []string
-		if json.Unmarshal(args[name], &list) == nil && len(list) > 0 {
+		if d.decode(args[name], &list) == nil && len(list) > 0 {
 			if len(list) == 3 && strings.HasPrefix(list[1], "-") && strings.HasSuffix(list[1], "c") {
 				return list[2]
 			}

@@ -8,6 +8,7 @@ import (
 
 // digest is the material of a digest.
 type digest struct {
+	*work
 	earlier  element
 	user     []element
 	todo     string
@@ -17,25 +18,29 @@ type digest struct {
 	commands recentList
 }
 
-func collectDigest(ms []Message) *digest {
-	d := &digest{changed: map[string]bool{}}
-	failed := failedCalls(ms)
+func newDigest(w *work) *digest { return &digest{work: w, changed: map[string]bool{}} }
+
+func collectDigest(w *work, ms []Message) *digest {
+	d := newDigest(w)
+	failed := failedCalls(w, ms)
 	said := -1 // the last message of the assistant with text in this turn
 	endTurn := func() {
 		if said >= 0 {
-			d.said = appendQuote(d.said, ms[said], said)
+			d.said = d.appendQuote(d.said, ms[said], said)
 		}
 		said = -1
 	}
 	for i, m := range ms {
+		w.spend(0)
 		switch {
 		case m.Kind == KindSummary:
 			d.fold(RenderMessage(m))
 		case m.Genuine():
 			endTurn()
-			d.user = appendQuote(d.user, m, i)
+			d.user = d.appendQuote(d.user, m, i)
 		case m.Role == RoleAssistant:
 			for j, p := range m.Parts {
+				w.spend(0)
 				switch {
 				case p.Kind == PartToolCall:
 					d.call(p, failed[[2]int{i, j}])
@@ -46,13 +51,14 @@ func collectDigest(ms []Message) *digest {
 		}
 	}
 	endTurn()
+	d.earlier.measure()
 	return d
 }
 
 // failedCalls returns the calls, by message and part, whose results are errors.
-func failedCalls(ms []Message) map[[2]int]bool {
+func failedCalls(w *work, ms []Message) map[[2]int]bool {
 	failed := map[[2]int]bool{}
-	for _, pair := range Pair(ms).Pairs {
+	for _, pair := range pair(w, ms).Pairs {
 		if ms[pair.Result.Message].Parts[pair.Result.Part].IsError {
 			failed[[2]int{pair.Call.Message, pair.Call.Part}] = true
 		}
@@ -61,7 +67,7 @@ func failedCalls(ms []Message) map[[2]int]bool {
 }
 
 // appendQuote adds the text of a message, without its calls, results and reasoning.
-func appendQuote(quotes []element, m Message, index int) []element {
+func (d *digest) appendQuote(quotes []element, m Message, index int) []element {
 	e := element{
 		message: index, role: m.Role, open: openTag(quoteTag, m.Seq, renderRole(m)),
 		close: "</" + quoteTag + ">", genuine: m.Genuine(),
@@ -70,6 +76,7 @@ func appendQuote(quotes []element, m Message, index int) []element {
 		if p.Kind == PartToolCall || p.Kind == PartToolResult {
 			continue
 		}
+		d.spend(partBytes(p))
 		text, _ := renderPart(p, "")
 		if text = escapeDigest(text); text != "" {
 			e.segments = append(e.segments, splitQuery(text)...)

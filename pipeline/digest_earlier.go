@@ -2,8 +2,11 @@ package pipeline
 
 import "strings"
 
-// fold adds an earlier summary: whole, or element by element if it is a digest.
+// fold adds an earlier summary: whole, or element by element if it is a digest. The earlier summaries
+// are to be measured
+// when all are added.
 func (d *digest) fold(summary string) {
+	d.spend(len(summary))
 	text := summaryBody(summary)
 	if len(text) < len(strings.TrimSpace(summary)) { // lines of the wrapper may come before the head
 		if at := strings.Index(text, "\n"+digestHead); at >= 0 {
@@ -17,6 +20,7 @@ func (d *digest) fold(summary string) {
 	section, open := "", ""
 	var body, todo []string
 	for line := range strings.SplitSeq(text, "\n") {
+		d.spend(len(line))
 		switch {
 		case open != "" && (line == "</"+quoteTag+">" || line == "</"+earlierTag+">"):
 			d.foldElement(section, open, strings.Join(body, "\n"))
@@ -58,5 +62,4 @@ func (d *digest) addEarlier(text string) {
 	}
 	segments := append(d.earlier.segments, segment{text: text})
 	d.earlier = element{open: "<" + earlierTag + ">", close: "</" + earlierTag + ">", summary: true, segments: segments}
-	d.earlier.measure()
 }

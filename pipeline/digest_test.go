@@ -44,7 +44,7 @@ func digestExample() []Message {
 
 func TestDigestGolden(t *testing.T) {
 	t.Parallel()
-	golden(t, "digest.txt", Digest(DigestInput{
+	golden(t, "digest.txt", makeDigest(nil, DigestInput{
 		Messages: digestExample(),
 		Todo:     "- [ ] mend the last test\n- [ ] write it up", BudgetChars: 20_000,
 	})+"\n")
@@ -59,18 +59,18 @@ func TestDigestWithinBudget(t *testing.T) {
 			BudgetChars: rapid.OneOf(rapid.IntRange(-3, 600), rapid.IntRange(0, 5000),
 				rapid.IntRange(0, 60_000)).Draw(t, "budget"),
 		}
-		got := Digest(in)
+		got := makeDigest(nil, in)
 		if n := Chars(got); n > max(in.BudgetChars, 0) {
 			t.Fatalf("%d chars with a budget of %d:\n%s", n, in.BudgetChars, got)
 		}
-		if Digest(in) != got {
+		if makeDigest(nil, in) != got {
 			t.Fatal("not the same twice")
 		}
 		if in.BudgetChars > 600 && !strings.HasPrefix(got, digestHead) {
 			t.Fatalf("not marked as a digest:\n%s", got)
 		}
 		// Folding a digest into the next one holds as well.
-		again := Digest(DigestInput{
+		again := makeDigest(nil, DigestInput{
 			Messages:    append([]Message{summaryMessage(got)}, in.Messages...),
 			BudgetChars: in.BudgetChars,
 		})
@@ -94,7 +94,7 @@ func TestDigestKeepsUserWordsWhole(t *testing.T) {
 				need += 100 + 2*Chars(RenderMessage(ms[i]))
 			}
 		}
-		got := Digest(DigestInput{Messages: ms, BudgetChars: need * 2})
+		got := makeDigest(nil, DigestInput{Messages: ms, BudgetChars: need * 2})
 		_, tools, _ := strings.Cut(got, "\n"+sectionSaid+"\n")
 		for _, m := range ms {
 			if !m.Genuine() {
@@ -120,7 +120,7 @@ func TestDigestUnderPressure(t *testing.T) {
 	t.Parallel()
 	ms := append([]Message{summaryMessage("EARLIER " + strings.Repeat("fact ", 500))}, workday(300, 400)...)
 	for _, budget := range []int{3500, 6000, 12_000, 40_000} {
-		got := Digest(DigestInput{Messages: ms, Todo: "- OPEN", BudgetChars: budget})
+		got := makeDigest(nil, DigestInput{Messages: ms, Todo: "- OPEN", BudgetChars: budget})
 		if n := Chars(got); n > budget || n < budget*4/5 {
 			t.Errorf("budget %d: %d chars", budget, n)
 		}
@@ -137,12 +137,12 @@ func TestDigestUnderPressure(t *testing.T) {
 			t.Errorf("budget %d: %d of 300 user messages, and no word about the others", budget, users)
 		}
 	}
-	got := Digest(DigestInput{Messages: ms, BudgetChars: 100_000})
+	got := makeDigest(nil, DigestInput{Messages: ms, BudgetChars: 100_000})
 	if n := strings.Count(got, "USER-"); n != 300 {
 		t.Errorf("%d of 300 user messages", n)
 	}
 	// A summary over the budget keeps its two ends.
-	got = Digest(DigestInput{Messages: ms, BudgetChars: 2000})
+	got = makeDigest(nil, DigestInput{Messages: ms, BudgetChars: 2000})
 	if !strings.Contains(got, "EARLIER fact") || !strings.Contains(got, " chars omitted]…") ||
 		!strings.Contains(got, "USER-299") {
 		t.Errorf("got\n%s", got)
@@ -158,7 +158,7 @@ func TestDigestFairToUsers(t *testing.T) {
 		textMessage(RoleUser, "SMALL rule two"),
 		textMessage(RoleAssistant, "SAID "+strings.Repeat("word ", 5000)),
 	)
-	got := Digest(DigestInput{Messages: ms, BudgetChars: 8000})
+	got := makeDigest(nil, DigestInput{Messages: ms, BudgetChars: 8000})
 	for _, want := range []string{
 		"\nSMALL rule one\n", "\nPASTE log", "[... truncated, ", "\nSMALL rule two\n",
 		"\nSAID word",
@@ -177,7 +177,7 @@ func TestDigestsFold(t *testing.T) {
 		if ms[cut].Role == RoleTool || !ms[cut].Genuine() {
 			continue
 		}
-		first := Digest(DigestInput{Messages: ms[:cut], Todo: "- old", BudgetChars: 20_000})
+		first := makeDigest(nil, DigestInput{Messages: ms[:cut], Todo: "- old", BudgetChars: 20_000})
 		wrapped := "<conversation_summary>\nThis session goes on.\n" + first + "\n</conversation_summary>\nGo on."
 		if !strings.Contains(SummaryText(SummaryTextInput{Summary: first}), first) {
 			t.Errorf("the wrapper changes a digest:\n%s", SummaryText(SummaryTextInput{Summary: first}))
@@ -186,11 +186,11 @@ func TestDigestsFold(t *testing.T) {
 			first, wrapped,
 			SummaryText(SummaryTextInput{Summary: first, Digest: true, TailKept: true}),
 		} {
-			got := Digest(DigestInput{
+			got := makeDigest(nil, DigestInput{
 				Messages: append([]Message{summaryMessage(prior)}, ms[cut:]...), Todo: "- new",
 				BudgetChars: 20_000,
 			})
-			want := Digest(DigestInput{Messages: ms, Todo: "- new", BudgetChars: 20_000})
+			want := makeDigest(nil, DigestInput{Messages: ms, Todo: "- new", BudgetChars: 20_000})
 			if got != want {
 				t.Errorf("cut at %d: got\n%s\nwant\n%s", cut, got, want)
 			}
@@ -201,11 +201,11 @@ func TestDigestsFold(t *testing.T) {
 func TestDigestOfLittle(t *testing.T) {
 	t.Parallel()
 	for _, ms := range [][]Message{nil, {{Role: RoleAssistant}}, {textMessage(RoleUser, " ")}} {
-		if got := Digest(DigestInput{Messages: ms, BudgetChars: 1000}); got != digestHead {
+		if got := makeDigest(nil, DigestInput{Messages: ms, BudgetChars: 1000}); got != digestHead {
 			t.Errorf("got %q", got)
 		}
 	}
-	got := Digest(DigestInput{Messages: digestExample(), BudgetChars: 20})
+	got := makeDigest(nil, DigestInput{Messages: digestExample(), BudgetChars: 20})
 	if got != "[Digest] go on" {
 		t.Errorf("got %q", got)
 	}
@@ -214,6 +214,6 @@ func TestDigestOfLittle(t *testing.T) {
 func BenchmarkDigest(b *testing.B) {
 	ms := workday(2000, 4000)
 	for b.Loop() {
-		Digest(DigestInput{Messages: ms, BudgetChars: 30_000})
+		makeDigest(nil, DigestInput{Messages: ms, BudgetChars: 30_000})
 	}
 }

@@ -13,6 +13,7 @@ func (d *digest) write(budget int) string {
 	}
 	files := d.files.lines()
 	for i, path := range files {
+		d.spend(0)
 		if d.changed[path] {
 			files[i] += changedNote
 		}
@@ -36,7 +37,7 @@ func (d *digest) write(budget int) string {
 	var out strings.Builder
 	out.WriteString(digestHead + "\n")
 	for i, n := range digestRooms(sections, room) {
-		out.WriteString(sections[i].write(n))
+		out.WriteString(sections[i].write(d.work, n))
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
@@ -104,7 +105,7 @@ func leftOut(n int) string { return fmt.Sprintf("[%d earlier left out for size]\
 
 // write returns the section in at most room chars: every quote, or the newest ones, cut to fair shares; the newest
 // lines.
-func (s digestSection) write(room int) string {
+func (s digestSection) write(w *work, room int) string {
 	if room <= s.frame() {
 		return ""
 	}
@@ -117,6 +118,7 @@ func (s digestSection) write(room int) string {
 	}
 	sizes, least := make([]int, len(s.quotes)), make([]int, len(s.quotes))
 	for i := range s.quotes {
+		w.spend(0)
 		e := &s.quotes[i]
 		sizes[i], least[i] = e.full(), min(e.full(), e.wrap()+digestUseful)
 	}
@@ -138,10 +140,12 @@ func (s digestSection) write(room int) string {
 	}
 	for i := skipped; i < len(s.quotes); i++ {
 		e := s.quotes[i]
+		w.spend(e.body)
 		e.room = min(e.body, shares[i]-e.wrap())
 		e.write(&out)
 	}
 	for _, line := range s.lines[keepFrom:] {
+		w.spend(len(line))
 		out.WriteString("- " + line + "\n")
 	}
 	return out.String()

@@ -18,6 +18,7 @@
 //	  partition_split.go    where a conversation can be split
 //	  partition_budget.go   a split inside the last turn, for a tail that is too large
 //	  partition_carried.go  messages that are summarized and kept; whether a compaction is worth it
+//	  partition_skills.go   skill blocks in what is summarized
 //	slim.go         4. the input made to fit
 //	  slim_element.go   a message as an element of the input
 //	  slim_tools.go     dropping tool calls and results
@@ -34,6 +35,7 @@
 //	prompt.go       5. the request
 //	  answer.go         which answers are accepted
 //	  answer_block.go   finding the summary in an answer
+//	  answer_private.go  the reasoning in front of it, removed
 //	  answer_refusal.go answers that are no summary: tool calls, refusals, announcements, placeholders
 //	  usersection.go    the user's real messages, put where the summary lists them
 //	  verify.go         what must not be lost, appended; what is made up, flagged
@@ -60,6 +62,7 @@
 //	  trim.go          what is left out on every read (trim_result.go: a tool result, trim_turns.go: the oldest turns)
 //	  valve.go         what is cut when a compaction did not help
 //	  recognize.go     what of this a client sends back
+//	interrupt.go    how a stage stops when its context is done
 //	errorkind.go    one list of what can go wrong, shared by code, store, metrics and API
 //
 // Sizes are in Unicode code points ("chars") where a name says chars, in model tokens where it says tokens.

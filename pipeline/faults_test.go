@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -412,7 +413,7 @@ func (p *play) view() pipeline.Context {
 			in.Enrichments = append(in.Enrichments, pipeline.Enrichment{Key: key, Text: p.state[key]})
 		}
 	}
-	return pipeline.BuildContext(in)
+	return must(pipeline.BuildContext(p.t.Context(), in))
 }
 
 // text is all that the model sees, as it is sent.
@@ -447,9 +448,9 @@ func (p *play) compact(full bool) {
 		natives = append(natives, bytes.Clone(m.Native))
 	}
 	live := p.live()
-	part := pipeline.PartitionMessages(pipeline.PartitionInput{
+	part := must(pipeline.PartitionMessages(p.t.Context(), pipeline.PartitionInput{
 		Messages: live, Settings: p.settings, Full: full, Window: p.fault.Settings.Window, SeenSeq: p.seen,
-	})
+	}))
 	if p.nothing = part.Nothing; part.Nothing == "" {
 		var source []pipeline.Message
 		for _, i := range part.ToSummarize {
@@ -480,8 +481,11 @@ func (p *play) compact(full bool) {
 					users = append(users, m)
 				}
 			}
-			summary = pipeline.UserMessagesSection(summary, users, p.settings.SummaryMaxTokens*3/4)
-			summary, _ = pipeline.VerifySummary(summary, source, kept)
+			summary = must(pipeline.UserMessagesSection(p.t.Context(), summary, users, p.settings.SummaryMaxTokens*3/4))
+			var err error
+			if summary, _, err = pipeline.VerifySummary(t.Context(), summary, source, kept); err != nil {
+				t.Fatal(err)
+			}
 			if p.redact {
 				summary = pipeline.NewRedactor(source).Redact(summary)
 			}
@@ -643,7 +647,10 @@ func (p *play) summarize(source []pipeline.Message) (string, pipeline.Slimmed) {
 	}
 	p.digested = true
 	budget := min(p.settings.SummaryMaxTokens, p.fault.Settings.Window/4) * 3
-	return pipeline.Digest(pipeline.DigestInput{Messages: source, Todo: p.state["todo"], BudgetChars: budget}),
+	return must(pipeline.Digest(p.t.Context(), pipeline.DigestInput{
+			Messages: source, Todo: p.state["todo"],
+			BudgetChars: budget,
+		})),
 		pipeline.Slimmed{}
 }
 
@@ -682,9 +689,9 @@ func (p *play) ask(source []pipeline.Message, v pipeline.Variation,
 	if p.redact {
 		in.Redact = pipeline.NewRedactor(source).Redact
 	}
-	in = in.Share(factor)
+	in = must(in.Share(p.t.Context(), factor))
 	for range 4 {
-		slimmed := pipeline.Slim(in)
+		slimmed := must(pipeline.Slim(p.t.Context(), in))
 		req := pipeline.ExternalRequest(prompt, slimmed, "", v)
 		r := request{
 			text:   req.System + "\n" + req.User,
@@ -753,8 +760,13 @@ func (p *play) accept(script map[string]any, prompt pipeline.Prompt, replaced in
 	case "content_filter":
 		a.Finish = pipeline.FinishContentFilter
 	}
-	return pipeline.AcceptSummary(a,
+	summary, err := pipeline.AcceptSummary(p.t.Context(), a,
 		pipeline.AcceptLimits{ReplacedTokens: replaced, MaxTokens: p.settings.SummaryMaxTokens, Prompt: prompt})
+	var refused *pipeline.Error
+	if err != nil && !errors.As(err, &refused) {
+		p.t.Fatal(err)
+	}
+	return summary, refused
 }
 
 // once and never check how often the view says something.

@@ -9,9 +9,10 @@ import (
 // dropBlank adds edits that leave out blank text blocks, which Anthropic refuses. Content that is a plain string may be
 // empty.
 func dropBlank(m *Message, edits []Edit) []Edit {
+	changed := newEditIndex(edits)
 	blank := func(p Part) bool { return p.Kind == PartText && strings.TrimSpace(p.Text) == "" }
 	for i, p := range m.Parts {
-		if edited(edits, i) {
+		if changed.whole(i) {
 			continue
 		}
 		if blank(p) {
@@ -28,8 +29,9 @@ func dropBlank(m *Message, edits []Edit) []Edit {
 
 // dropEmpty adds edits that leave out empty text parts, which Gemini refuses unless a signature is beside the text.
 func dropEmpty(m *Message, edits []Edit) []Edit {
+	changed := newEditIndex(edits)
 	for i, p := range m.Parts {
-		if p.Kind == PartText && p.Text == "" && !signed(p.Raw) && !edited(edits, i) {
+		if p.Kind == PartText && p.Text == "" && !signed(p.Raw) && !changed.whole(i) {
 			edits = append(edits, Edit{Part: i, Content: -1, Op: EditDrop})
 		}
 	}
@@ -54,16 +56,17 @@ type fitting struct {
 	unanswered map[int][]CallRef
 }
 
-func fitMessages(messages []Message, vendor string) fitting {
+func fitMessages(w *work, messages []Message, vendor string) fitting {
 	f := fitting{
 		inStep: map[int]bool{}, drops: map[int][]Edit{}, loose: map[int][]string{},
 		unanswered: map[int][]CallRef{},
 	}
-	p := Pair(messages)
+	p := pair(w, messages)
 	place := resultPlaces(messages, vendor)
 	behind := map[int]int{} // the assistant message that a message with results must follow
 	lost, open := slices.Clone(p.Orphans), slices.Clone(p.Unanswered)
 	for _, pair := range p.Pairs {
+		w.spend(0)
 		call, result := pair.Call.Message, pair.Result.Message
 		if call == result || messages[result].Role == RoleAssistant && p.StepOf(call) == p.StepOf(result) {
 			continue // the vendor's own
@@ -96,6 +99,7 @@ func fitMessages(messages []Message, vendor string) fitting {
 		}
 	}
 	for _, r := range lost {
+		w.spend(partBytes(messages[r.Message].Parts[r.Part]))
 		if r.ID == "" && !nameless {
 			continue
 		}
@@ -104,7 +108,7 @@ func fitMessages(messages []Message, vendor string) fitting {
 			f.loose[r.Message] = append(f.loose[r.Message], looseResult(messages[r.Message].Parts[r.Part]))
 		}
 	}
-	f.order = f.orderResults(messages, behind)
+	f.order = f.orderResults(w, messages, behind)
 	return f
 }
 
@@ -129,9 +133,10 @@ func resultPlaces(messages []Message, vendor string) []int {
 // orderResults moves results up to behind the message that behind names for them, in front of messages in between. APIs
 // require the results of a step first: a message that also has words comes behind those that do not, and if there are
 // several of those, all but the last lose their words to a separate text.
-func (f *fitting) orderResults(messages []Message, behind map[int]int) []int {
+func (f *fitting) orderResults(w *work, messages []Message, behind map[int]int) []int {
 	only, mixed := map[int][]int{}, map[int][]int{} // by the message that they follow: results alone, and with words
 	for i, m := range messages {
+		w.spend(0)
 		at, moved := behind[i]
 		switch {
 		case !moved:

@@ -42,10 +42,10 @@ const (
 )
 
 // identifiersIn returns the identifiers in a text, each once, in order of their kinds, at most limit.
-func identifiersIn(text string, limit int) []string {
+func identifiersIn(w *work, text string, limit int) []string {
 	var found []string
 	seen := map[string]bool{}
-	eachIdentifier(text, func(_ identifierKind, id string) {
+	eachIdentifier(w, text, func(_ identifierKind, id string) {
 		if id != "" && !seen[id] && len(found) < limit {
 			seen[id] = true
 			found = append(found, id)
@@ -55,46 +55,64 @@ func identifiersIn(text string, limit int) []string {
 }
 
 // eachIdentifier finds the identifiers in a text, by kind. The same one may be reported more than once.
-func eachIdentifier(text string, add func(kind identifierKind, id string)) {
-	eachName(text, add)
-	rest := urlForm.ReplaceAllString(text, " ")
-	for _, id := range unitForm.FindAllString(rest, -1) {
-		add(identifierNumber, strings.TrimSpace(id))
+func eachIdentifier(w *work, text string, add func(kind identifierKind, id string)) {
+	rest := eachName(w, text, add)
+	for _, piece := range rest {
+		w.spend(len(piece))
+		for _, id := range unitForm.FindAllString(piece, -1) {
+			add(identifierNumber, strings.TrimSpace(id))
+		}
 	}
-	for _, id := range quotedIn(rest) {
-		add(identifierQuoted, id)
+	for _, piece := range rest {
+		w.spend(len(piece))
+		for _, id := range quotedIn(w, piece) {
+			add(identifierQuoted, id)
+		}
 	}
 }
 
-// eachName finds the addresses, paths and hashes in a text, which are identifiers in program text too.
-func eachName(text string, add func(kind identifierKind, id string)) {
-	for _, id := range urlForm.FindAllString(text, -1) {
-		add(identifierURL, strings.TrimRight(id, ".,;:!?*_"))
+// eachName finds the addresses, paths and hashes in a text, which are identifiers in program text too. It returns the
+// pieces of the text without the addresses.
+func eachName(w *work, text string, add func(kind identifierKind, id string)) (rest []string) {
+	for _, piece := range w.pieces(text) {
+		for _, id := range urlForm.FindAllString(piece, -1) {
+			add(identifierURL, strings.TrimRight(id, ".,;:!?*_"))
+		}
+		rest = append(rest, urlForm.ReplaceAllString(piece, " "))
 	}
-	rest := urlForm.ReplaceAllString(text, " ")
-	untagged := rest
-	if strings.Contains(rest, "<") {
-		untagged = tagName.ReplaceAllString(rest, " ")
+	untagged := make([]string, len(rest))
+	for i, piece := range rest {
+		w.spend(len(piece))
+		if untagged[i] = piece; strings.Contains(piece, "<") {
+			untagged[i] = tagName.ReplaceAllString(piece, " ")
+		}
+		for _, id := range pathForm.FindAllString(untagged[i], -1) {
+			if id = strings.TrimRight(id, ".,;:-+"); looksPath(id) {
+				add(identifierPath, id)
+			}
+		}
 	}
-	for _, id := range pathForm.FindAllString(untagged, -1) {
-		if id = strings.TrimRight(id, ".,;:-+"); looksPath(id) {
+	for _, piece := range untagged {
+		w.spend(len(piece))
+		for _, id := range fileForm.FindAllString(pathForm.ReplaceAllString(piece, " "), -1) {
 			add(identifierPath, id)
 		}
 	}
-	for _, id := range fileForm.FindAllString(pathForm.ReplaceAllString(untagged, " "), -1) {
-		add(identifierPath, id)
-	}
-	for _, id := range hashForm.FindAllString(rest, -1) {
-		if strings.ContainsAny(id, "0123456789") && strings.ContainsAny(id, "abcdef") {
-			add(identifierHash, id)
+	for _, piece := range rest {
+		w.spend(len(piece))
+		for _, id := range hashForm.FindAllString(piece, -1) {
+			if strings.ContainsAny(id, "0123456789") && strings.ContainsAny(id, "abcdef") {
+				add(identifierHash, id)
+			}
 		}
 	}
+	return rest
 }
 
 // quotedIn returns the texts in quotation marks, without the marks. Marks next to a word, such as those of strings in a
 // program, are not a pair if there is white space at an end, an escape or no word between them: they close one string
 // and open the next.
-func quotedIn(text string) []string {
+func quotedIn(w *work, text string) []string {
 	var all []string
 	for at := 0; ; {
 		m := quotedForm.FindStringIndex(text[at:])
@@ -102,6 +120,7 @@ func quotedIn(text string) []string {
 			return all
 		}
 		from, to := at+m[0], at+m[1]
+		w.spend(to - at)
 		inside := unquote(text[from:to])
 		if plain := text[from] == '"' || text[from] == '`'; plain && !quotes(text, from, to, inside) {
 			at = from + 1 // its end may be the beginning of another

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -44,12 +45,18 @@ const (
 // MentionsOf returns the mentions in messages, each once, in order: the sentences of the user, and the names and
 // numbers that the user wrote, or that the agent wrote or passed to a tool. What tools returned does not count until
 // somebody uses it. Keys of arguments and what programs added to user messages never count. For tasks see OpenTasks.
-func MentionsOf(messages []Message) []Mention {
+// The cost is linear. The error is that of the context, if it is done first.
+func MentionsOf(ctx context.Context, messages []Message) ([]Mention, error) {
+	return interruptible(ctx, "the search for mentions", func(w *work) []Mention { return mentionsOf(w, messages) })
+}
+
+func mentionsOf(w *work, messages []Message) []Mention {
 	var mentions []Mention
 	seen := map[MentionKind]map[string]bool{}
 	for _, m := range messages {
+		w.spend(0)
 		add := func(kind MentionKind, text string) {
-			key := flatten(text)
+			key := flatten(w, text)
 			if seen[kind] == nil {
 				seen[kind] = map[string]bool{}
 			}
@@ -60,9 +67,9 @@ func MentionsOf(messages []Message) []Mention {
 		}
 		switch {
 		case m.Genuine():
-			userMentions(m, add)
+			userMentions(w, m, add)
 		case m.Role == RoleAssistant:
-			eachUse(m, func(kind identifierKind, id string) {
+			eachUse(w, m, func(kind identifierKind, id string) {
 				if fact := mentionKind(kind); !strings.HasPrefix(id, "/dev/") &&
 					(kind != identifierQuoted || !plainWord(id)) {
 					add(fact, id)
@@ -73,13 +80,14 @@ func MentionsOf(messages []Message) []Mention {
 	return mentions
 }
 
-func userMentions(m Message, add func(MentionKind, string)) {
+func userMentions(w *work, m Message, add func(MentionKind, string)) {
 	for _, p := range m.Parts {
 		if p.Kind != PartText {
 			continue
 		}
 		intents := 0
-		for _, s := range saidSentences(p.Text) {
+		for _, s := range saidSentences(w, p.Text) {
+			w.spend(limitCost * min(len(s), maxConstraintChars))
 			switch n := Chars(s); {
 			case n > maxConstraintChars:
 			case setsLimit(s):
@@ -89,7 +97,7 @@ func userMentions(m Message, add func(MentionKind, string)) {
 				add(MentionIntent, s)
 			}
 		}
-		eachIdentifier(withoutFences(saidText(p.Text)), func(kind identifierKind, id string) {
+		eachIdentifier(w, withoutFences(w, saidText(w, p.Text)), func(kind identifierKind, id string) {
 			if id = strings.TrimSpace(id); kind != identifierQuoted || !plainWord(id) {
 				add(mentionKind(kind), id)
 			}
@@ -108,25 +116,34 @@ func mentionKind(k identifierKind) MentionKind {
 }
 
 // MentionedIn reports for each mention whether one of the texts contains it: a sentence word by word with any spacing
-// and case, a name as it is or escaped as in JSON or in a summary.
-func MentionedIn(mentions []Mention, texts ...string) []bool {
+// and case, a name as it is or escaped as in JSON or in a summary. The cost is linear. The error is
+// that of the context,
+// if it is done first.
+func MentionedIn(ctx context.Context, mentions []Mention, texts ...string) ([]bool, error) {
+	return interruptible(ctx, "the search in a summary", func(w *work) []bool {
+		return mentionedIn(w, mentions, texts...)
+	})
+}
+
+func mentionedIn(w *work, mentions []Mention, texts ...string) []bool {
 	source := &sourceTexts{raw: strings.Join(texts, "\n")}
 	has := make([]bool, len(mentions))
 	var names, sentences forms // per fact
 	for i, f := range mentions {
+		w.spend(len(f.Text))
 		switch f.Kind {
 		case MentionConstraint, MentionIntent, MentionTask:
-			low := flatten(f.Text)
-			sentences.texts, sentences.of = append(sentences.texts, low, flatten(escapeDigest(f.Text)),
-				flatten(jsonEscaped(f.Text))), append(sentences.of, i, i, i)
+			low := flatten(w, f.Text)
+			sentences.texts, sentences.of = append(sentences.texts, low, flatten(w, escapeDigest(f.Text)),
+				flatten(w, jsonEscaped(f.Text))), append(sentences.of, i, i, i)
 		default:
 			names.texts, names.of = append(names.texts, f.Text), append(names.of, i)
 		}
 	}
 	if len(sentences.texts) > 0 {
-		sentences.mark(newSearch(sentences.texts).places(flatten(source.raw)), has)
+		sentences.mark(firstPlaces(w, sentences.texts, flatten(w, source.raw)), has)
 	}
-	for i, found := range occurring(names.texts, source) {
+	for i, found := range occurring(w, names.texts, source) {
 		has[names.of[i]] = has[names.of[i]] || found
 	}
 	return has
@@ -140,15 +157,25 @@ var (
 )
 
 // OpenTasks returns the tasks that are not done in the newest list that the agent wrote with a tool, and whether there
-// is such a list.
-func OpenTasks(messages []Message) (open []string, listed bool) {
+// is such a list. The cost is linear. The error is that of the context, if it is done first.
+func OpenTasks(ctx context.Context, messages []Message) (open []string, listed bool, err error) {
+	open, err = interruptible(ctx, "the search for tasks", func(w *work) []string {
+		open, listed = openTasks(w, messages)
+		return open
+	})
+	return open, listed, err
+}
+
+func openTasks(w *work, messages []Message) (open []string, listed bool) {
 	for i := len(messages) - 1; i >= 0; i-- {
 		parts := messages[i].Parts
+		w.spend(0)
 		for j := len(parts) - 1; j >= 0; j-- {
+			w.spend(0)
 			if parts[j].Kind != PartToolCall {
 				continue
 			}
-			if open, listed = tasksIn(parts[j]); listed {
+			if open, listed = tasksIn(w, parts[j]); listed {
 				return open, true
 			}
 		}
@@ -157,20 +184,21 @@ func OpenTasks(messages []Message) (open []string, listed bool) {
 }
 
 // tasksIn reads the list in a call of a tool whose name shows that it keeps one.
-func tasksIn(call Part) (open []string, listed bool) {
+func tasksIn(w *work, call Part) (open []string, listed bool) {
 	if !containsAny(strings.ToLower(call.Name), "todo", "plan", "task") {
 		return nil, false
 	}
 	var args map[string]json.RawMessage
-	if json.Unmarshal([]byte(call.Input), &args) != nil {
+	if w.decode([]byte(call.Input), &args) != nil {
 		return nil, false
 	}
 	for _, name := range taskLists {
 		var entries []map[string]any
-		if json.Unmarshal(args[name], &entries) != nil || entries == nil {
+		if w.decode(args[name], &entries) != nil || entries == nil {
 			continue
 		}
 		for _, e := range entries {
+			w.spend(0)
 			status, said := e["status"].(string)
 			text := ""
 			for _, key := range taskTexts {

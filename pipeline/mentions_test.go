@@ -21,7 +21,7 @@ func TestMentionsOf(t *testing.T) {
 		textMessage(RoleUser, "Fix the parser in src/parse.go."),
 	)
 	var got []string
-	for _, m := range MentionsOf(messages) {
+	for _, m := range mentionsOf(nil, messages) {
 		got = append(got, fmt.Sprintf("%d %s %s", m.Seq, m.Kind, m.Text))
 	}
 	want := []string{
@@ -51,7 +51,7 @@ func TestMentionedIn(t *testing.T) {
 		{MentionIdentifier, `C:\x\y`, `{"p":"C:\\x\\y"}`, true},
 		{MentionTask, "Write the tests", "## Open todos\n- Write the tests", true},
 	} {
-		if got := MentionedIn([]Mention{{Kind: tt.kind, Text: tt.text}}, "before", tt.in)[0]; got != tt.want {
+		if got := mentionedIn(nil, []Mention{{Kind: tt.kind, Text: tt.text}}, "before", tt.in)[0]; got != tt.want {
 			t.Errorf("%s %q in %q: %t", tt.kind, tt.text, tt.in, got)
 		}
 	}
@@ -76,13 +76,13 @@ func TestOpenTasks(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			open, listed := OpenTasks([]Message{older, callMessage("", "b", tt.tool, tt.input)})
+			open, listed := openTasks(nil, []Message{older, callMessage("", "b", tt.tool, tt.input)})
 			if !slices.Equal(open, tt.want) || listed != tt.listed {
 				t.Errorf("got %q, %t", open, listed)
 			}
 		})
 	}
-	if open, listed := OpenTasks([]Message{textMessage(RoleUser, "todo: nothing")}); listed || open != nil {
+	if open, listed := openTasks(nil, []Message{textMessage(RoleUser, "todo: nothing")}); listed || open != nil {
 		t.Errorf("without a list: %q, %t", open, listed)
 	}
 }
@@ -96,8 +96,8 @@ func TestMentionsAreInTheirSource(t *testing.T) {
 		for _, m := range messages {
 			all.WriteString(RenderMessage(m) + "\n")
 		}
-		mentions := MentionsOf(messages)
-		for i, there := range MentionedIn(mentions, all.String()) {
+		mentions := mentionsOf(nil, messages)
+		for i, there := range mentionedIn(nil, mentions, all.String()) {
 			if m := mentions[i]; !there && (m.Kind == MentionConstraint || m.Kind == MentionIntent) &&
 				!strings.Contains(all.String(), "[binary omitted") {
 				t.Fatalf("%s %q is not in %q", m.Kind, m.Text, all.String())

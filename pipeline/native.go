@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 )
@@ -53,9 +54,11 @@ func TranscriptHintOf(summaryText string) string {
 
 // MissingLimits returns the sentences in which the user set a limit and which text does not contain, in order and
 // within a budget, so that what a summary that cannot be changed leaves out can be sent beside it. tail are the
-// messages that stay verbatim.
-func MissingLimits(text string, source, tail []Message) []string {
-	return withinBudget(missingLimits(text, source, newSource(tail)), maxConstraintsChars)
+// messages that stay verbatim. The cost is linear. The error is that of the context, if it is done first.
+func MissingLimits(ctx context.Context, text string, source, tail []Message) ([]string, error) {
+	return interruptible(ctx, "the search for limits", func(w *work) []string {
+		return withinBudget(missingLimits(w, text, constraints(w, source), newSource(w, tail)), maxConstraintsChars)
+	})
 }
 
 // LimitsNote returns a section with limits that the user set, "" for none.

@@ -54,28 +54,32 @@ type Pairing struct {
 }
 
 // Pair matches the calls and results of messages. The cost is linear.
-func Pair(messages []Message) Pairing {
+func Pair(messages []Message) Pairing { return pair(nil, messages) }
+
+func pair(w *work, messages []Message) Pairing {
 	p := Pairing{step: make([]int, len(messages)), open: make([]int, len(messages))}
-	w := waitingCalls{byID: map[string][]CallRef{}, answered: map[CallRef]bool{}}
+	waiting := waitingCalls{byID: map[string][]CallRef{}, answered: map[CallRef]bool{}}
 	step := 0
 	for i, m := range messages {
 		if m.Role == RoleAssistant && (i == 0 || messages[i-1].Role != RoleAssistant) {
 			step++
-			p.Unanswered = append(p.Unanswered, w.endStep()...)
+			p.Unanswered = append(p.Unanswered, waiting.endStep()...)
 		}
 		p.step[i] = step
+		w.spend(0)
 		for j, part := range m.Parts {
+			w.spend(0)
 			switch part.Kind {
 			case PartToolCall:
 				call := CallRef{Message: i, Part: j, ID: part.CallID, Name: part.Name, Type: part.Type}
-				if earlier := w.skip(w.byID[call.ID]); len(earlier) > 0 && p.step[earlier[0].Message] != step {
-					p.Unanswered = append(p.Unanswered, w.open(earlier)...)
-					delete(w.byID, call.ID)
+				if earlier := waiting.openWith(call.ID); len(earlier) > 0 && p.step[earlier[0].Message] != step {
+					p.Unanswered = append(p.Unanswered, waiting.open(earlier)...)
+					delete(waiting.byID, call.ID)
 				}
-				w.add(call)
+				waiting.add(call)
 			case PartToolResult:
 				result := ResultRef{Message: i, Part: j, ID: part.CallID, Type: part.Type}
-				if call, ok := w.answer(result.ID, part.Name); ok {
+				if call, ok := waiting.answer(result.ID, part.Name); ok {
 					p.Pairs = append(p.Pairs, Paired{Call: call, Result: result})
 				} else {
 					p.Orphans = append(p.Orphans, result)
@@ -83,9 +87,9 @@ func Pair(messages []Message) Pairing {
 			}
 		}
 	}
-	p.Unanswered = append(p.Unanswered, w.endStep()...)
-	for _, calls := range w.byID {
-		p.Unanswered = append(p.Unanswered, w.open(calls)...)
+	p.Unanswered = append(p.Unanswered, waiting.endStep()...)
+	for _, calls := range waiting.byID {
+		p.Unanswered = append(p.Unanswered, waiting.open(calls)...)
 	}
 	sortCalls(p.Unanswered)
 	p.count(len(messages))
@@ -129,11 +133,19 @@ func (w *waitingCalls) open(calls []CallRef) []CallRef {
 	return slices.DeleteFunc(slices.Clone(calls), func(c CallRef) bool { return w.answered[c] })
 }
 
-// skip drops answered calls from the front.
-func (w *waitingCalls) skip(calls []CallRef) []CallRef {
+// openWith returns the calls with an id from the first one that has no result, nil if all have one.
+func (w *waitingCalls) openWith(id string) []CallRef { return unanswered(w, w.byID, id) }
+
+// unanswered drops the answered calls from the front of a queue, so that no later search passes them again.
+func unanswered[K comparable](w *waitingCalls, queues map[K][]CallRef, key K) []CallRef {
+	calls := queues[key]
+	if len(calls) == 0 || !w.answered[calls[0]] {
+		return calls
+	}
 	for len(calls) > 0 && w.answered[calls[0]] {
 		calls = calls[1:]
 	}
+	queues[key] = calls
 	return calls
 }
 
@@ -141,9 +153,8 @@ func (w *waitingCalls) skip(calls []CallRef) []CallRef {
 // Without an id on both sides it is the first open call of the step with the tool's name, or the first open call if
 // either side has no name.
 func (w *waitingCalls) answer(id, name string) (CallRef, bool) {
-	if calls := w.skip(w.byID[id]); len(calls) > 0 {
+	if calls := w.openWith(id); len(calls) > 0 {
 		w.answered[calls[0]] = true
-		w.byID[id] = calls
 		return calls[0], true
 	}
 	keys := []stepKey{{name: name, noID: id != ""}, {name: "", noID: id != ""}}
@@ -151,9 +162,8 @@ func (w *waitingCalls) answer(id, name string) (CallRef, bool) {
 		keys = []stepKey{{any: true, noID: id != ""}}
 	}
 	for _, k := range keys {
-		if calls := w.skip(w.inStep[k]); len(calls) > 0 {
+		if calls := unanswered(w, w.inStep, k); len(calls) > 0 {
 			w.answered[calls[0]] = true
-			w.inStep[k] = calls
 			return calls[0], true
 		}
 	}

@@ -1,5 +1,7 @@
 package pipeline
 
+import "context"
+
 // PartitionInput is what is to be partitioned.
 type PartitionInput struct {
 	// Messages are the live messages: the summary of the active marker first, if there is one, with Seq 0 and
@@ -76,8 +78,14 @@ type Partition struct {
 // No split separates a call from its results (see Pairing). A call that will never be answered does not hold the split
 // back. A result without a call moves the split behind it, unless it is part of the step that the model has still to
 // read.
-func PartitionMessages(in PartitionInput) Partition {
-	d := newDivision(in)
+//
+// The cost is linear. The error is that of the context, if it is done first.
+func PartitionMessages(ctx context.Context, in PartitionInput) (Partition, error) {
+	return interruptible(ctx, "the partition", func(w *work) Partition { return partition(w, in) })
+}
+
+func partition(w *work, in PartitionInput) Partition {
+	d := newDivision(w, in)
 	if !d.anyContent() {
 		return d.nothing(NothingEmpty)
 	}
@@ -132,6 +140,7 @@ func (d *division) result(split int, carried []int) Partition {
 		p.Carried = append(p.Carried, d.index[c])
 	}
 	for _, m := range d.conv[:split] {
+		d.spend(0)
 		if m.Seq <= 0 {
 			continue
 		}
@@ -140,7 +149,7 @@ func (d *division) result(split int, carried []int) Partition {
 		}
 		p.CoversTo = max(p.CoversTo, m.Seq)
 	}
-	p.Skills = skillBlocks(d.conv[:split])
+	p.Skills = skillBlocks(d.work, d.conv[:split])
 	if d.in.Settings.PreserveLastUser && !d.in.Full && d.lastUser >= split {
 		p.ToSummarize = append(p.ToSummarize, d.index[d.lastUser])
 	}

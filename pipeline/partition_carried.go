@@ -24,6 +24,7 @@ func (d *division) worthIt(split int, carried []int) bool {
 	tokens := 0
 	for p := 0; p < split; p++ {
 		m := d.conv[p]
+		d.spend(0)
 		if slices.Contains(carried, p) || m.Kind != KindOrdinary || !hasContent(m) {
 			continue
 		}
@@ -40,6 +41,7 @@ func (d *division) worthIt(split int, carried []int) bool {
 
 func (d *division) anyContent() bool {
 	for _, m := range d.conv {
+		d.spend(bytesOf(m))
 		if hasContent(m) {
 			return true
 		}
@@ -55,54 +57,4 @@ func hasContent(m Message) bool {
 		}
 	}
 	return false
-}
-
-// skillBlocks returns the "<skill…>…</skill…>" elements in the texts of messages, each once, in order.
-func skillBlocks(messages []Message) []string {
-	var blocks []string
-	seen := map[string]bool{}
-	scan := func(text string) {
-		unclosed := map[string]bool{}
-		for {
-			at := strings.Index(text, "<skill")
-			if at < 0 {
-				return
-			}
-			text = text[at:]
-			name := text[1:]
-			if end := strings.IndexAny(name, " \t\r\n/>"); end >= 0 {
-				name = name[:end]
-			}
-			closing := "</" + name + ">"
-			end := -1
-			if !unclosed[name] {
-				end = strings.Index(text, closing)
-			}
-			if end < 0 {
-				unclosed[name] = true // later ones are not closed either; not searching for them keeps this linear
-				text = text[1:]
-				continue
-			}
-			block := text[:end+len(closing)]
-			text = text[len(block):]
-			if !seen[block] {
-				seen[block] = true
-				blocks = append(blocks, block)
-			}
-		}
-	}
-	for _, m := range messages {
-		if m.Kind == KindSummary {
-			continue
-		}
-		for _, p := range m.Parts {
-			if p.Kind == PartText {
-				scan(p.Text)
-			}
-			for _, c := range p.Content {
-				scan(c.Text)
-			}
-		}
-	}
-	return blocks
 }

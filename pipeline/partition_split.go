@@ -3,6 +3,7 @@ package pipeline
 // division is a partition in progress. Its positions count the conversation without system messages and environment,
 // including the prior summary.
 type division struct {
+	*work
 	in               PartitionInput
 	system, userInfo []int
 	conv             []Message
@@ -18,10 +19,11 @@ type division struct {
 	lastOrphan int // the last result without a call that a split can move behind, -1 if there is none
 }
 
-func newDivision(in PartitionInput) *division {
-	d := &division{in: in}
+func newDivision(w *work, in PartitionInput) *division {
+	d := &division{work: w, in: in}
 	head := true
 	for i, m := range in.Messages {
+		w.spend(0)
 		switch {
 		case head && m.Role == RoleSystem:
 			d.system = append(d.system, i)
@@ -36,11 +38,12 @@ func newDivision(in PartitionInput) *division {
 		d.index = append(d.index, i)
 	}
 	n := len(d.conv)
-	d.pairing = Pair(d.conv)
+	d.pairing = pair(w, d.conv)
 	d.after = make([]int, n+1)
 	for p := n - 1; p >= 0; p-- {
 		tokens := d.conv[p].Tokens
 		if tokens == 0 {
+			w.spend(bytesOf(d.conv[p]))
 			tokens = EstimateMessage(d.conv[p])
 		}
 		d.after[p] = d.after[p+1] + scale(tokens, clampRatio(in.Calibration))

@@ -201,7 +201,7 @@ func TestPartitionMessages(t *testing.T) {
 			if tt.settings != nil {
 				tt.settings(&s)
 			}
-			p := PartitionMessages(PartitionInput{
+			p := partition(nil, PartitionInput{
 				Messages: script(t, tt.script), Settings: s, Full: tt.full, Window: tt.window, Again: tt.again,
 				SeenSeq: tt.seen,
 			})
@@ -235,7 +235,7 @@ func TestPartitionReportsTailShape(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := PartitionMessages(PartitionInput{
+			got := partition(nil, PartitionInput{
 				Messages: script(t, tt.script),
 				Settings: DefaultSettings(),
 			}).Warnings
@@ -259,7 +259,7 @@ func TestPartitionOfBlankMessages(t *testing.T) {
 	ms[0].Parts = nil
 	ms[1].Parts[0].Text = " \n\u00a0"
 	ms[2].Parts[0] = Part{Kind: PartReasoning}
-	p := PartitionMessages(PartitionInput{Messages: ms, Settings: DefaultSettings()})
+	p := partition(nil, PartitionInput{Messages: ms, Settings: DefaultSettings()})
 	if got, want := drawn(p), "tail 0-2 nothing empty"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -267,7 +267,7 @@ func TestPartitionOfBlankMessages(t *testing.T) {
 
 func TestPartitionCovers(t *testing.T) {
 	t.Parallel()
-	p := PartitionMessages(PartitionInput{Messages: script(t, "S I U A+a T:a A U A"), Settings: DefaultSettings()})
+	p := partition(nil, PartitionInput{Messages: script(t, "S I U A+a T:a A U A"), Settings: DefaultSettings()})
 	if p.CoversFrom != 3 || p.CoversTo != 6 || p.Split != 6 {
 		t.Errorf("covers %d to %d, split %d, want 3 to 6, split 6", p.CoversFrom, p.CoversTo, p.Split)
 	}
@@ -280,11 +280,11 @@ func TestPartitionCalibratesTheTail(t *testing.T) {
 		Messages: script(t, "U A U A+a T:a#120 A+b T:b#120 A"), Settings: DefaultSettings(),
 		Window: 1000,
 	}
-	if got := drawn(PartitionMessages(in)); got != "sum 0-1 tail 2-7" {
+	if got := drawn(partition(nil, in)); got != "sum 0-1 tail 2-7" {
 		t.Errorf("uncalibrated: %s", got)
 	}
 	in.Calibration = 3
-	if got := drawn(PartitionMessages(in)); got != "sum 0-4 carried 2 tail 5-7" {
+	if got := drawn(partition(nil, in)); got != "sum 0-4 carried 2 tail 5-7" {
 		t.Errorf("calibrated: %s", got)
 	}
 }
@@ -296,7 +296,7 @@ func TestPartitionFindsSkills(t *testing.T) {
 		`<skill name="deploy">how to</skill>`
 	ms[1].Parts[0].Text = "<skill>two</skill>"
 	ms[2].Parts[0].Text = "<skill>in the tail</skill>"
-	got := PartitionMessages(PartitionInput{Messages: ms, Settings: DefaultSettings()}).Skills
+	got := partition(nil, PartitionInput{Messages: ms, Settings: DefaultSettings()}).Skills
 	want := []string{`<skill name="deploy">how to</skill>`, "<skills>all</skills>", "<skill>two</skill>"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("skills (-want +got):\n%s", diff)
@@ -373,7 +373,7 @@ func TestPartitionProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		in := genPartitionInput().Draw(t, "input")
-		p := PartitionMessages(in)
+		p := partition(nil, in)
 		at := map[int][]string{}
 		for name, list := range map[string][]int{
 			"system": p.System, "info": p.UserInfo, "sum": p.ToSummarize,
@@ -464,7 +464,7 @@ func checkPairs(t *rapid.T, in PartitionInput, p Partition) {
 	if first := in.Messages[p.Tail[0]]; first.Role == RoleTool {
 		t.Fatalf("the tail starts with a tool result; %s", drawn(p))
 	}
-	d := newDivision(in)
+	d := newDivision(nil, in)
 	for _, orphan := range pairing.Orphans {
 		if inTail[index[orphan.Message]] && orphan.Message < d.floor {
 			t.Fatalf("the tail holds a result without its call at %d; %s", index[orphan.Message], drawn(p))
@@ -491,7 +491,7 @@ func TestPartitionIsPure(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := genPartitionInput().Draw(t, "input")
 		before := fmt.Sprintf("%#v", in.Messages)
-		first, second := PartitionMessages(in), PartitionMessages(in)
+		first, second := partition(nil, in), partition(nil, in)
 		if diff := cmp.Diff(first, second); diff != "" {
 			t.Fatalf("two partitions of one conversation differ:\n%s", diff)
 		}

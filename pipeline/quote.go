@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"strings"
 	"unicode"
 )
@@ -34,17 +35,25 @@ func QuoteSummary(s string) string {
 }
 
 // FilesTouched lists the files that the tools of the messages read or changed, by the names of their arguments, each
-// once, the one that was touched last at the end. changed has those that were not only read. Searches do not count.
-func FilesTouched(ms []Message) (files []string, changed map[string]bool) {
-	d := &digest{changed: map[string]bool{}}
-	for _, m := range ms {
-		for _, p := range m.Parts {
-			if p.Kind == PartToolCall {
-				d.call(p, false)
+// once, the one that was touched last at the end. changed has those that were not only read. Searches do not count. The
+// cost is linear, except for sorting. The error is that of the context, if it is done first.
+func FilesTouched(ctx context.Context, ms []Message) (files []string, changed map[string]bool, err error) {
+	d, err := interruptible(ctx, "the search for files", func(w *work) *digest {
+		d := newDigest(w)
+		for _, m := range ms {
+			w.spend(0)
+			for _, p := range m.Parts {
+				if p.Kind == PartToolCall {
+					d.call(p, false)
+				}
 			}
 		}
+		return d
+	})
+	if err != nil {
+		return nil, nil, err
 	}
-	return d.files.lines(), d.changed
+	return d.files.lines(), d.changed, nil
 }
 
 // oneLineOf joins the lines of a text.

@@ -42,11 +42,14 @@ func TestFilesTouched(t *testing.T) {
 	call := func(name, input string) Message {
 		return Message{Role: RoleAssistant, Parts: []Part{{Kind: PartToolCall, Name: name, Input: input}}}
 	}
-	files, changed := FilesTouched([]Message{
+	files, changed, err := FilesTouched(t.Context(), []Message{
 		call("Read", `{"file_path":"a.go"}`), call("Edit", `{"file_path":"b.go"}`), call("Grep", `{"path":"dir"}`),
 		call("Read", `{"file_path":"a.go"}`), call("Bash", `{"command":"ls"}`),
 		{Role: RoleUser, Parts: []Part{{Kind: PartText, Text: "c.go"}}},
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if diff := cmp.Diff([]string{"b.go", "a.go"}, files); diff != "" || !changed["b.go"] || changed["a.go"] {
 		t.Error(diff, changed)
 	}

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"slices"
 	"strings"
 )
@@ -64,16 +65,23 @@ type Context struct {
 //
 // The summary and each enrichment are separate messages with the role user. Where a format requires alternating roles,
 // its codec joins them with the following message, as separate parts.
-func BuildContext(in ContextInput) Context {
-	b := &contextBuilder{in: in, counts: tokenCounts{}}
+//
+// The cost is linear, except for sorting. The error is that of the context.Context, if it is done first.
+func BuildContext(ctx context.Context, in ContextInput) (Context, error) {
+	return interruptible(ctx, "building a context", func(w *work) Context { return buildContext(w, in) })
+}
+
+func buildContext(w *work, in ContextInput) Context {
+	b := &contextBuilder{work: w, in: in, counts: tokenCounts{}}
 	b.head()
 	b.rest()
 	b.begin()
-	items, stats := trim(b.squeeze(b.items), in.Settings, b.counts)
+	items, stats := trim(w, b.squeeze(b.items), in.Settings, b.counts)
 	stats.Binaries += b.omitted.Binaries
 	stats.SavedTokens += b.omitted.SavedTokens
 	ctx := Context{Items: items, Stats: ContextStats{Trimmed: stats}}
 	for _, item := range items {
+		w.spend(itemBytes(item))
 		n := b.counts.item(item)
 		ctx.Stats.Tokens += n
 		if item.Message == nil || item.Message.Role != RoleSystem {
@@ -84,6 +92,7 @@ func BuildContext(in ContextInput) Context {
 }
 
 type contextBuilder struct {
+	*work
 	in    ContextInput
 	items []ContextItem
 	// live are the messages behind the head.
@@ -135,7 +144,7 @@ const (
 
 // rest adds the live messages behind the head, in a form that an API accepts.
 func (b *contextBuilder) rest() {
-	fit := fitMessages(b.live, b.in.Vendor)
+	fit := fitMessages(b.work, b.live, b.in.Vendor)
 	var loose []string // texts to add after the results of a step
 	flush := func() {
 		for _, text := range loose {
@@ -145,6 +154,7 @@ func (b *contextBuilder) rest() {
 	}
 	for _, i := range fit.order {
 		m := &b.live[i]
+		b.spend(bytesOf(*m))
 		if !fit.inStep[i] {
 			loose = append(loose, fit.loose[i]...)
 			flush()

@@ -40,7 +40,7 @@ func TestBuildContextForGoogle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			context := BuildContext(ContextInput{Live: tt.live, Settings: DefaultSettings(), Vendor: "google"})
+			context := buildContext(nil, ContextInput{Live: tt.live, Settings: DefaultSettings(), Vendor: "google"})
 			var words []string
 			for _, it := range context.Items {
 				if it.Made != nil {

@@ -42,7 +42,7 @@ func TestLimitsAreTheUsersOwn(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, v := VerifySummary("x", []Message{textMessage(RoleUser, tt.text)}, nil)
+			_, v := verify(nil, "x", []Message{textMessage(RoleUser, tt.text)}, nil)
 			if got := strings.Join(v.ConstraintsMissing, "|"); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -61,7 +61,7 @@ func TestLimitsOfNobody(t *testing.T) {
 		callMessage("", "a", "Bash", `{"command":"echo Never push."}`),
 		resultMessage("a", "You must run git pull first."),
 	}
-	if _, v := VerifySummary("x", source, nil); len(v.ConstraintsMissing) > 0 {
+	if _, v := verify(nil, "x", source, nil); len(v.ConstraintsMissing) > 0 {
 		t.Errorf("taken for limits: %q", v.ConstraintsMissing)
 	}
 }
@@ -82,7 +82,7 @@ func TestIdentifiersWithoutNoise(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := strings.Join(identifiersIn(tt.text, 20), "|"); got != tt.want {
+			if got := strings.Join(identifiersIn(nil, tt.text, 20), "|"); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -122,7 +122,7 @@ func TestLookAheadTakesValues(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, v := VerifySummary("x", source, []Message{callMessage("", "b", "Bash", tt.input)})
+			_, v := verify(nil, "x", source, []Message{callMessage("", "b", "Bash", tt.input)})
 			if got := strings.Join(v.Appended, "|"); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -130,7 +130,7 @@ func TestLookAheadTakesValues(t *testing.T) {
 	}
 	t.Run("an answer in a form", func(t *testing.T) {
 		t.Parallel()
-		_, v := VerifySummary("x", source,
+		_, v := verify(nil, "x", source,
 			[]Message{textMessage(RoleAssistant, `{"message": "see ./data/set.csv", "file_path": "none"}`)})
 		if len(v.Appended) != 1 || !strings.HasPrefix(v.Appended[0], "`./data/set.csv`") {
 			t.Errorf("got %q", v.Appended)
@@ -148,7 +148,7 @@ func FuzzArguments(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, input string) {
 		total := 0
-		for _, a := range argumentsOf(input) {
+		for _, a := range argumentsOf(nil, input) {
 			total += len(a.value)
 		}
 		if total > 3*len(input)+3 { // an invalid byte becomes a replacement char of three

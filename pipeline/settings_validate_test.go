@@ -90,7 +90,10 @@ func TestToolDropThresholdForNever(t *testing.T) {
 		if err := s.Validate(); err != nil {
 			t.Errorf("%v: %v", threshold, err)
 		}
-		out := Slim(SlimInput{Messages: ms, BudgetChars: 20_000, ToolDropThreshold: threshold, MinUsefulChars: 200})
+		out := slim(nil, SlimInput{
+			Messages: ms, BudgetChars: 20_000, ToolDropThreshold: threshold,
+			MinUsefulChars: 200,
+		})
 		if (out.DroppedTools > 0) != dropped {
 			t.Errorf("%v: %d messages lost their tools", threshold, out.DroppedTools)
 		}

@@ -1,5 +1,7 @@
 package pipeline
 
+import "context"
+
 // SlimInput is what is to be rendered for a summarizer.
 type SlimInput struct {
 	// Messages in order, a prior summary (KindSummary) first if there is one.
@@ -23,12 +25,17 @@ type SlimInput struct {
 }
 
 // Share returns the input for a summarizer that may get no more than a share, up to 1, of the budget, or of the size of
-// the messages if that is less, so that what was refused as too large is not sent again.
-func (in SlimInput) Share(share float64) SlimInput {
+// the messages if that is less, so that what was refused as too large is not sent again. The error is that of the
+// context, if it is done first.
+func (in SlimInput) Share(ctx context.Context, share float64) (SlimInput, error) {
 	if share < 1 {
-		in.BudgetChars = int(float64(min(in.BudgetChars, Slim(in).Chars)) * share)
+		whole, err := Slim(ctx, in)
+		if err != nil {
+			return SlimInput{}, err
+		}
+		in.BudgetChars = int(float64(min(in.BudgetChars, whole.Chars)) * share)
 	}
-	return in
+	return in, nil
 }
 
 // The valves of slimming, in the order in which they open.
@@ -73,9 +80,13 @@ type Slimmed struct {
 // the files that the calls touched. If that is not enough either, the rest is cut by max-min fair shares: a prior
 // summary stays whole, the user's words are reserved first, and a message whose share would be under MinUsefulChars
 // becomes "[omitted assistant message, 48213 chars]". If even those lines do not fit, runs of them become one. The cost
-// is linear, except for sorting the sizes.
-func Slim(in SlimInput) Slimmed {
-	s := newSlimmer(in)
+// is linear, except for sorting the sizes. The error is that of the context, if it is done first.
+func Slim(ctx context.Context, in SlimInput) (Slimmed, error) {
+	return interruptible(ctx, "slimming", func(w *work) Slimmed { return slim(w, in) })
+}
+
+func slim(w *work, in SlimInput) Slimmed {
+	s := newSlimmer(w, in)
 	s.render()
 	if s.size() > in.BudgetChars {
 		s.squeeze()
@@ -84,6 +95,7 @@ func Slim(in SlimInput) Slimmed {
 }
 
 type slimmer struct {
+	*work
 	in       SlimInput
 	out      Slimmed
 	escape   func(string) string
@@ -100,8 +112,9 @@ type slimmer struct {
 	chars   []int  // of each message, rendered
 }
 
-func newSlimmer(in SlimInput) *slimmer {
+func newSlimmer(w *work, in SlimInput) *slimmer {
 	return &slimmer{
+		work:    w,
 		in:      in,
 		out:     Slimmed{Messages: len(in.Messages), Nonce: in.Nonce},
 		escape:  escaper(in.OldRules, reservedTags),
@@ -115,6 +128,7 @@ func (s *slimmer) render() {
 	names := map[string]string{} // of the tools, by call id
 	messageTag, summaryTag := withNonce(messageTag, s.in.Nonce), withNonce(summaryTag, s.in.Nonce)
 	for i, m := range s.in.Messages {
+		s.spend(0)
 		role := renderRole(m)
 		main := element{
 			message: i, role: m.Role, open: openTag(messageTag, m.Seq, role),
@@ -130,6 +144,7 @@ func (s *slimmer) render() {
 			if p.Kind == PartToolCall {
 				names[p.CallID] = p.Name
 			}
+			s.spend(partBytes(p))
 			text, binaries := renderPart(p, names[p.CallID])
 			s.out.Binaries += binaries
 			if main.summary {

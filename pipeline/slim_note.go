@@ -34,8 +34,9 @@ func (s *slimmer) layTouched() {
 	if !s.noting {
 		return
 	}
-	d := &digest{changed: map[string]bool{}}
+	d := newDigest(s.work)
 	for i, m := range s.in.Messages {
+		s.spend(0)
 		for _, p := range m.Parts {
 			if s.dropped[i] && p.Kind == PartToolCall {
 				d.call(p, false)
@@ -43,7 +44,7 @@ func (s *slimmer) layTouched() {
 		}
 	}
 	room := min(s.in.BudgetChars/touchedShare, maxTouched)
-	open, _ := OpenTasks(s.in.Messages)
+	open, _ := openTasks(s.work, s.in.Messages)
 	tasks := s.lastThatFit(open, "; ", room/2)
 	s.touched = listLine(" Open on the agent's list: ", tasks, "; ")
 	files := s.lastThatFit(d.files.lines(), ", ", room-Chars(s.touched))
@@ -59,6 +60,7 @@ func (s *slimmer) layTouched() {
 func (s *slimmer) lastThatFit(items []string, between string, room int) []string {
 	var kept []string
 	for i := len(items) - 1; i >= 0; i-- {
+		s.spend(len(items[i]))
 		item := strings.Join(strings.Fields(items[i]), " ")
 		if s.in.Redact != nil {
 			item = s.in.Redact(item)

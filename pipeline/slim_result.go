@@ -34,6 +34,7 @@ func (s *slimmer) result() Slimmed {
 	var run omittedRun
 	for i := range s.elements {
 		e := &s.elements[i]
+		s.spend(max(e.room, 0))
 		if e.room == omitted {
 			fates[e.message] |= dropped
 			if !s.runs {
@@ -57,6 +58,7 @@ func (s *slimmer) result() Slimmed {
 
 	leftOut := 0
 	for i, m := range s.in.Messages {
+		s.spend(0)
 		fate := Fate("")
 		switch {
 		case fates[i] == dropped:

@@ -8,19 +8,20 @@ import (
 // fitRuns keeps as many messages as there is useful room for, and writes one line for each run of the others. It
 // reports whether any message could be kept.
 func (s *slimmer) fitRuns(room int) bool {
-	least := make([]int, len(s.elements))
-	left := room - s.gaps()*s.runLine()
+	least, line := make([]int, len(s.elements)), s.runLine()
+	left := room - s.gaps()*line
 	keep := func(from int, genuine bool, limit int) {
 		for i := from; i >= 0; i-- {
+			s.spend(0)
 			e := &s.elements[i]
 			if e.summary || e.marker || e.genuine != genuine || e.room != omitted {
 				continue
 			}
 			need := e.wrap() + min(e.body, s.useful())
-			if left-need-s.runLine() < limit {
+			if left-need-line < limit {
 				return
 			}
-			left -= need + s.runLine()
+			left -= need + line
 			e.room, least[i] = need-e.wrap(), need
 		}
 	}

@@ -42,6 +42,7 @@ func (s *slimmer) fitShares(room int) bool {
 	}
 	remaining := room - sum(aside)
 	for k, r := range ascending(rest) {
+		s.spend(0)
 		e := &s.elements[which[r]]
 		share := max(remaining, 0) / (len(which) - k)
 		got, line := aside[which[r]]+share-e.wrap(), len(omittedLine(e))+len("\n")
@@ -68,6 +69,7 @@ func (s *slimmer) setAside(room int) []int {
 	marked, plain := make([]int, len(s.elements)), make([]int, len(s.elements))
 	least := make([]int, len(s.elements))
 	for i := range s.elements {
+		s.spend(0)
 		e := &s.elements[i]
 		if !e.genuine {
 			continue

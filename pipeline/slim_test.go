@@ -21,7 +21,7 @@ func TestSlimNeverOverBudget(t *testing.T) {
 			MinUsefulChars:    rapid.SampledFrom([]int{0, 1, 20, 200, 3000}).Draw(t, "useful"),
 			TranscriptHint:    genText().Draw(t, "hint"),
 		}
-		checkSlimmed(t, in, Slim(in))
+		checkSlimmed(t, in, slim(nil, in))
 	})
 }
 
@@ -95,7 +95,7 @@ func TestSlimOfThousands(t *testing.T) {
 			Messages: ms, BudgetChars: budget, ToolDropThreshold: 0.25, MinUsefulChars: 200,
 			TranscriptHint: "segments/INDEX.md",
 		}
-		out := Slim(in)
+		out := slim(nil, in)
 		checkSlimmed(t, in, out)
 		if budget < 1000 {
 			continue
@@ -116,7 +116,7 @@ func TestSlimWithinBudgetIsWhole(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		ms := genMessages(8).Draw(t, "messages")
-		out := Slim(SlimInput{Messages: ms, BudgetChars: 1 << 30, MinUsefulChars: 200})
+		out := slim(nil, SlimInput{Messages: ms, BudgetChars: 1 << 30, MinUsefulChars: 200})
 		if out.Cut+out.Placeholders+out.DroppedTools > 0 || strings.Contains(out.Text, "[Note: ") &&
 			!strings.Contains(fmt.Sprint(ms), "[Note: ") {
 			t.Fatalf("something went: %+v", out)
@@ -132,7 +132,7 @@ func TestSlimWithinBudgetIsWhole(t *testing.T) {
 				}
 			}
 		}
-		exact := Slim(SlimInput{Messages: ms, BudgetChars: out.Chars + 1, MinUsefulChars: 200})
+		exact := slim(nil, SlimInput{Messages: ms, BudgetChars: out.Chars + 1, MinUsefulChars: 200})
 		if exact.Text != out.Text {
 			t.Fatalf("with %d chars of budget:\n%s\nwith plenty:\n%s", out.Chars+1, exact.Text, out.Text)
 		}
@@ -143,7 +143,7 @@ func TestSlimDropsToolNoise(t *testing.T) {
 	t.Parallel()
 	ms := workday(8, 20_000)
 	in := SlimInput{Messages: ms, BudgetChars: 20_000, ToolDropThreshold: 0.25, MinUsefulChars: 200}
-	out := Slim(in)
+	out := slim(nil, in)
 	checkSlimmed(t, in, out)
 	for i := range 8 {
 		for _, want := range []string{"USER-%d", "NARRATION-%d", "CONCLUSION-%d"} {
@@ -162,14 +162,14 @@ func TestSlimDropsToolNoise(t *testing.T) {
 	}
 
 	in.ToolDropThreshold = 0.26
-	out = Slim(in)
+	out = slim(nil, in)
 	checkSlimmed(t, in, out)
 	if out.DroppedTools != 0 || strings.Count(out.Text, "TOOLTEXT-") != 8 || strings.Count(out.Text, "ARGS-") != 8 {
 		t.Errorf("below the threshold: %+v", out)
 	}
 
 	in.ToolDropThreshold, in.BudgetChars = 0.25, 1_000_000
-	if out = Slim(in); out.DroppedTools != 0 || strings.Count(out.Text, "TOOLTEXT-") != 8 {
+	if out = slim(nil, in); out.DroppedTools != 0 || strings.Count(out.Text, "TOOLTEXT-") != 8 {
 		t.Errorf("within budget: %+v", out)
 	}
 }
@@ -184,7 +184,7 @@ func TestSlimTurnOfToolsLeavesMarker(t *testing.T) {
 		textMessage(RoleUser, "second"),
 		callMessage("spoke", "c", "run", `{}`), resultMessage("c", big),
 	)
-	out := Slim(SlimInput{Messages: ms, BudgetChars: 2000, ToolDropThreshold: 0.25, MinUsefulChars: 200})
+	out := slim(nil, SlimInput{Messages: ms, BudgetChars: 2000, ToolDropThreshold: 0.25, MinUsefulChars: 200})
 	want := `[Note: of 8 messages, 5 were omitted and 1 shortened for size; they may be anywhere in this record.]
 <message seq="1" role="user">
 first
@@ -212,7 +212,7 @@ func TestSlimToolsOnlyKeepsContent(t *testing.T) {
 			resultMessage(id, "HEAD "+strings.Repeat("noise ", 20_000)+" TAIL"))
 	}
 	in := SlimInput{Messages: numbered(ms...), BudgetChars: 30_000, ToolDropThreshold: 0.25, MinUsefulChars: 200}
-	out := Slim(in)
+	out := slim(nil, in)
 	checkSlimmed(t, in, out)
 	if out.DroppedTools != 0 || strings.Count(out.Text, "HEAD") != 40 || strings.Count(out.Text, "TAIL") != 40 {
 		t.Errorf("%+v\n%.3000s", out, out.Text)
@@ -236,7 +236,7 @@ func TestSlimBoundsEveryKind(t *testing.T) {
 		textMessage(RoleAssistant, "read"),
 	)
 	in := SlimInput{Messages: ms, BudgetChars: 40_000, ToolDropThreshold: 1.1, MinUsefulChars: 200}
-	out := Slim(in)
+	out := slim(nil, in)
 	checkSlimmed(t, in, out)
 	for _, want := range []string{
 		"SMALL-ASK", "PASTE abc", `[call write] {"path":"a"`, "written", "done", "read",
@@ -267,7 +267,7 @@ func TestSlimIsFair(t *testing.T) {
 			Messages:    numbered(ms...),
 			BudgetChars: rapid.IntRange(len(sizes)*300+200, 60_000).Draw(t, "budget"), MinUsefulChars: 10,
 		}
-		out := Slim(in)
+		out := slim(nil, in)
 		checkSlimmed(t, in, out)
 		least, most := 1<<30, 0 // of the cut ones; of all
 		for text := range strings.SplitSeq(out.Text, "</message>") {
@@ -297,7 +297,7 @@ func TestSlimKeepsUserQueryFirst(t *testing.T) {
 		ms = append(ms, user, textMessage(RoleAssistant, strings.Repeat("long ", 4000)))
 	}
 	in := SlimInput{Messages: numbered(ms...), BudgetChars: 16_000, ToolDropThreshold: 0.25, MinUsefulChars: 200}
-	out := Slim(in)
+	out := slim(nil, in)
 	checkSlimmed(t, in, out)
 	if n := strings.Count(out.Text, query); n != 10 {
 		t.Errorf("%d of 10 queries are whole:\n%s", n, out.Text)
@@ -315,7 +315,7 @@ func TestSlimUserWordsBeforeToolText(t *testing.T) {
 		ms = append(ms, textMessage(RoleAssistant, fmt.Sprint(i)+strings.Repeat(" noise", 2000)))
 	}
 	in := SlimInput{Messages: numbered(ms...), BudgetChars: 10_000, ToolDropThreshold: 0.25, MinUsefulChars: 200}
-	out := Slim(in)
+	out := slim(nil, in)
 	checkSlimmed(t, in, out)
 	if !strings.Contains(out.Text, "NEVER touch prod-db keep-9912\n") {
 		t.Errorf("the user's rule is lost:\n%s", out.Text)
@@ -331,7 +331,7 @@ func TestSlimPriorSummary(t *testing.T) {
 		textMessage(RoleAssistant, strings.Repeat("said ", 5000)),
 	)
 	in := SlimInput{Messages: ms, BudgetChars: 5000, ToolDropThreshold: 0.25, MinUsefulChars: 200}
-	out := Slim(in)
+	out := slim(nil, in)
 	checkSlimmed(t, in, out)
 	if !strings.Contains(out.Text, "<conversation_summary>\n"+body+"\n</conversation_summary>\n") {
 		t.Errorf("the summary is not whole:\n%s", out.Text)
@@ -341,7 +341,7 @@ func TestSlimPriorSummary(t *testing.T) {
 	}
 
 	in.BudgetChars = 1500 // the summary alone is over it
-	out = Slim(in)
+	out = slim(nil, in)
 	checkSlimmed(t, in, out)
 	if !strings.Contains(out.Text, "STATE fact") || !strings.Contains(out.Text, "fact END") ||
 		!strings.Contains(out.Text, " chars omitted]…") {
@@ -362,7 +362,7 @@ func TestSlimRolesByStructure(t *testing.T) {
 	reminder := textMessage(RoleUser, "mind the gap")
 	reminder.Kind = KindReminder
 	ms := numbered(callMessage("", "a", "fetch", "{}"), both, reminder)
-	out := Slim(SlimInput{Messages: ms, BudgetChars: 100_000})
+	out := slim(nil, SlimInput{Messages: ms, BudgetChars: 100_000})
 	want := `<message seq="1" role="assistant">
 [call fetch] {}
 </message>
@@ -398,7 +398,7 @@ func TestSlimRedacts(t *testing.T) {
 	redact := func(s string) string { return strings.ReplaceAll(s, secret, "[secret]") }
 	for budget := 50; budget < 6000; budget += 7 {
 		in := SlimInput{Messages: ms, BudgetChars: budget, ToolDropThreshold: 1.1, MinUsefulChars: 1, Redact: redact}
-		out := Slim(in)
+		out := slim(nil, in)
 		checkSlimmed(t, in, out)
 		for n := 8; n <= len(secret); n++ { // no cut leaves half of it
 			if strings.Contains(out.Text, secret[:n]) || strings.Contains(out.Text, secret[len(secret)-n:]) {
@@ -419,7 +419,7 @@ func TestSlimBlankMessages(t *testing.T) {
 		callMessage("", "e", "f", ""),
 		resultMessage("e", ""),
 	)
-	out := Slim(SlimInput{Messages: ms, BudgetChars: 100_000})
+	out := slim(nil, SlimInput{Messages: ms, BudgetChars: 100_000})
 	want := `<message seq="1" role="user">
 u1
 </message>
@@ -441,18 +441,25 @@ u1
 func TestSlimShare(t *testing.T) {
 	t.Parallel()
 	in := SlimInput{Messages: workday(8, 2000), BudgetChars: 1_000_000, ToolDropThreshold: 1.1, MinUsefulChars: 200}
-	whole := Slim(in)
+	whole := slim(nil, in)
+	shared := func(in SlimInput, share float64) SlimInput {
+		in, err := in.Share(t.Context(), share)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in
+	}
 	for _, share := range []float64{0.5, 0.25, 0.125} {
-		out := Slim(in.Share(share))
+		out := slim(nil, shared(in, share))
 		if most := float64(whole.Chars) * share; float64(out.Chars) > most || float64(out.Chars) < most/2 {
 			t.Errorf("a share of %v: %d of %d chars", share, out.Chars, whole.Chars)
 		}
 	}
-	if got := in.Share(1); got.BudgetChars != in.BudgetChars {
+	if got := shared(in, 1); got.BudgetChars != in.BudgetChars {
 		t.Errorf("all of it: a budget of %d", got.BudgetChars)
 	}
 	in.BudgetChars = 8000
-	if got := in.Share(0.5); got.BudgetChars > 4000 || got.BudgetChars < 3500 {
+	if got := shared(in, 0.5); got.BudgetChars > 4000 || got.BudgetChars < 3500 {
 		t.Errorf("half of a small budget is %d", got.BudgetChars)
 	}
 }

@@ -29,6 +29,7 @@ func (s *slimmer) dropTools() bool {
 		calls, results, marker, said = 0, 0, -1, false
 	}
 	for _, e := range s.elements {
+		s.spend(0)
 		if e.genuine {
 			endTurn()
 		}

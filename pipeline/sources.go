@@ -16,17 +16,19 @@ type sourceTexts struct {
 	users []string
 }
 
-func newSource(messages []Message) *sourceTexts {
+func newSource(w *work, messages []Message) *sourceTexts {
 	var all strings.Builder
 	s := &sourceTexts{}
 	for _, m := range messages {
+		w.spend(0)
 		for _, text := range textsOf(m) {
+			w.spend(len(text))
 			all.WriteString(text)
 			all.WriteByte('\n')
 		}
 		for _, p := range m.Parts {
 			if p.Kind == PartText && (m.Genuine() || m.Kind == KindSummary) {
-				s.users = append(s.users, flatten(p.Text))
+				s.users = append(s.users, flatten(w, p.Text))
 			}
 		}
 	}
@@ -54,18 +56,21 @@ func textsOf(m Message) []string {
 }
 
 // flattened returns all of the source in lower case, with single spaces.
-func (s *sourceTexts) flattened() string {
+func (s *sourceTexts) flattened(w *work) string {
 	if s.flat == "" {
-		s.flat = strings.ToLower(strings.Join(strings.Fields(s.raw), " "))
+		var words strings.Builder
+		w.words(&words, s.raw)
+		s.flat = w.lower(words.String())
 	}
 	return s.flat
 }
 
 // occurring reports for each identifier whether one of the sources contains it: as it is, escaped as in JSON, or with
 // other spacing and case.
-func occurring(ids []string, sources ...*sourceTexts) []bool {
+func occurring(w *work, ids []string, sources ...*sourceTexts) []bool {
 	var exact, loose forms
 	for i, id := range ids {
+		w.spend(len(id))
 		exact.add(i, id)
 		exact.add(i, jsonEscaped(id))
 		if !strings.ContainsFunc(id, unicode.IsSpace) && !numberUnit.MatchString(id) {
@@ -77,14 +82,14 @@ func occurring(ids []string, sources ...*sourceTexts) []bool {
 		loose.add(i, numberUnit.ReplaceAllString(low, "$1 $2"))
 	}
 	has := make([]bool, len(ids))
-	look := newSearch(exact.texts)
+	look := newSearch(w, exact.texts)
 	for _, s := range sources {
-		exact.mark(look.places(s.raw), has)
+		exact.mark(look.places(w, s.raw), has)
 	}
 	if loose.drop(has); len(loose.texts) > 0 {
-		look = newSearch(loose.texts)
+		look = newSearch(w, loose.texts)
 		for _, s := range sources {
-			loose.mark(look.places(s.flattened()), has)
+			loose.mark(look.places(w, s.flattened(w)), has)
 		}
 	}
 	return has
@@ -133,10 +138,10 @@ func jsonEscaped(s string) string {
 }
 
 // unsupported returns the identifiers of a summary that neither source contains.
-func unsupported(summary string, before, behind *sourceTexts) []string {
+func unsupported(w *work, summary string, before, behind *sourceTexts) []string {
 	var missing []string
-	ids := identifiersIn(summary, maxIdentifiers)
-	for i, has := range occurring(ids, before, behind) {
+	ids := identifiersIn(w, summary, maxIdentifiers)
+	for i, has := range occurring(w, ids, before, behind) {
 		if !has {
 			missing = append(missing, ids[i])
 		}

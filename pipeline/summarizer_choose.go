@@ -9,7 +9,7 @@ import "strings"
 //
 // The error has kind ModelNotFound and means that the list is empty.
 func ChooseSummarizers(in SummarizerInput) (Choice, error) {
-	c := &choosing{in: in}
+	c := &choosing{in: in, listed: map[string]bool{}}
 	c.self()
 	externals := 0
 	for _, spec := range in.Settings.Summarizers {
@@ -45,7 +45,8 @@ func ChooseSummarizers(in SummarizerInput) (Choice, error) {
 
 type choosing struct {
 	Choice
-	in SummarizerInput
+	listed map[string]bool // the external summarizers of the ladder
+	in     SummarizerInput
 }
 
 // self sets SelfReason if "self" cannot be used.
@@ -90,12 +91,11 @@ func (c *choosing) external(spec SummarizerSpec, fallback bool) {
 	if s.Mode == "" {
 		s.Mode = c.in.Settings.Mode
 	}
-	for _, have := range c.Ladder {
-		if have.Kind == SummarizerExternal && have.String() == s.String() {
-			skip("it is listed already")
-			return
-		}
+	if c.listed[s.String()] {
+		skip("it is listed already")
+		return
 	}
+	c.listed[s.String()] = true
 	c.Ladder = append(c.Ladder, s)
 }
 

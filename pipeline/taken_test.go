@@ -144,10 +144,10 @@ func TestOpenAITakesMessagesInARow(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c := pipeline.BuildContext(pipeline.ContextInput{
+			c := must(pipeline.BuildContext(t.Context(), pipeline.ContextInput{
 				Live: decoded(t, transcript.OpenAI, tt.messages...), Settings: pipeline.DefaultSettings(),
 				Vendor: "openai",
-			})
+			}))
 			var got []string
 			for _, raw := range taken(t, transcript.OpenAI, c) {
 				var m struct {
@@ -287,7 +287,8 @@ func TestContextIsTaken(t *testing.T) {
 					in.SummaryText = pipeline.SummaryText(pipeline.SummaryTextInput{Summary: "SUM"})
 					in.Enrichments = []pipeline.Enrichment{{Key: "todo", Text: "one"}}
 				}
-				if c := pipeline.BuildContext(in); len(c.Items) > 0 { // blanks alone leave nothing to send
+				if c := must(pipeline.BuildContext(t.Context(),
+					in)); len(c.Items) > 0 { // blanks alone leave nothing to send
 					taken(t, format, c)
 				}
 			})

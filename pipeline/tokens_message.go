@@ -64,20 +64,18 @@ func (c tokenCounts) item(item ContextItem) int {
 		return EstimateMessage(m)
 	}
 	n := messageOverhead
+	edits := newEditIndex(item.Edits)
 	for i, p := range m.Parts {
-		n += c.edited(p, i, item.Edits)
+		n += c.edited(p, edits[i])
 	}
 	return n
 }
 
 // edited is estimatePart for a part with edits. What an edit replaces is not counted: it may be large, and this runs on
 // every read of a context.
-func (c tokenCounts) edited(p Part, index int, edits []Edit) int {
+func (c tokenCounts) edited(p Part, edits []Edit) int {
 	contents := map[int]int{} // tokens of the edited contents
 	for _, e := range edits {
-		if e.Part != index {
-			continue
-		}
 		tokens := 0
 		if e.Op == EditReplace {
 			tokens = c.text(e.Text)

@@ -41,10 +41,11 @@ const (
 // Trimming twice has the same result as trimming once. Within a turn an earlier message does not change because of a
 // later one, so that the vendor's prompt cache stays valid. Only the input budget can break this, when the last turn
 // alone exceeds it, and then in steps of an eighth of the budget. Items without a change are shared with the input.
-func trim(items []ContextItem, s Settings, counts tokenCounts) ([]ContextItem, TrimStats) {
-	t := trimmer{settings: s, turns: turnsOf(items), counts: counts}
+func trim(w *work, items []ContextItem, s Settings, counts tokenCounts) ([]ContextItem, TrimStats) {
+	t := trimmer{work: w, settings: s, turns: turnsOf(items), counts: counts}
 	out := items
 	for i, item := range items {
+		w.spend(0)
 		edits, changed := t.trimItem(item, t.turns.of[i])
 		if !changed {
 			continue
@@ -63,6 +64,7 @@ func trim(items []ContextItem, s Settings, counts tokenCounts) ([]ContextItem, T
 }
 
 type trimmer struct {
+	*work
 	settings Settings
 	turns    contextTurns
 	stats    TrimStats
@@ -83,19 +85,20 @@ func (t *trimmer) trimItem(item ContextItem, turn int) ([]Edit, bool) {
 	if m.Tokens > 0 && m.Tokens <= t.most {
 		t.most = 0
 	}
-	edits, changed := item.Edits, false
+	before := newEditIndex(item.Edits)
+	var more []Edit
 	for i, p := range m.Parts {
 		if !ownResult(m, p) {
 			continue
 		}
-		view := viewResult(p, i, edits)
+		t.spend(partBytes(p))
+		view := viewResult(p, before[i])
 		if view.dropped || !t.trimResult(&view, turn) {
 			continue
 		}
-		kept := slices.DeleteFunc(slices.Clone(edits), func(e Edit) bool { return e.Part == i })
-		edits, changed = append(kept, view.edits(i)...), true
+		more = append(more, view.edits(i)...)
 	}
-	return edits, changed
+	return withEdits(item.Edits, more), len(more) > 0
 }
 
 // trimResult applies the rules to one tool result and reports whether any of them changed it.

@@ -26,7 +26,8 @@ type contentView struct {
 	dropped bool // dropped by an edit
 }
 
-func viewResult(p Part, index int, edits []Edit) resultView {
+// viewResult returns the view of a part with its own edits.
+func viewResult(p Part, edits []Edit) resultView {
 	var view resultView
 	for _, c := range p.Content {
 		view.contents = append(view.contents, contentView{part: c, text: c.Text, isText: c.Kind == PartText})
@@ -35,7 +36,6 @@ func viewResult(p Part, index int, edits []Edit) resultView {
 	view.whole = len(p.Content) == 1
 	for _, e := range edits {
 		switch {
-		case e.Part != index:
 		case e.Op == EditDrop && e.Content < 0:
 			view.dropped = true
 		case e.Content < 0:

@@ -28,7 +28,7 @@ func resultTexts(items []ContextItem) []string {
 		}
 		for i, p := range item.Message.Parts {
 			if p.Kind == PartToolResult {
-				text, _ := func() (string, bool) { v := viewResult(p, i, item.Edits); return v.text() }()
+				text, _ := func() (string, bool) { v := viewResult(p, newEditIndex(item.Edits)[i]); return v.text() }()
 				texts = append(texts, text)
 			}
 		}
@@ -44,7 +44,7 @@ func TestTrimIdentity(t *testing.T) {
 		callMessage("", "w1", "w", `{"a": 1}`),
 		resultMessage("w1", "sunny"),
 	)...)
-	got, stats := trim(items, DefaultSettings(), tokenCounts{})
+	got, stats := trim(nil, items, DefaultSettings(), tokenCounts{})
 	if diff := cmp.Diff(items, got); diff != "" || stats != (TrimStats{}) {
 		t.Errorf("%+v\n%s", stats, diff)
 	}
@@ -69,7 +69,7 @@ func TestTrimBinaries(t *testing.T) {
 	want := `{"body":"{\"png\":\"[binary omitted: ~138 KB]\"}","ok":true}`
 
 	// During the turn the model sees the screenshot; the base64 it could never read.
-	got, stats := trim(itemsOf(ms...), DefaultSettings(), tokenCounts{})
+	got, stats := trim(nil, itemsOf(ms...), DefaultSettings(), tokenCounts{})
 	if text := resultTexts(got)[0]; text != want || !json.Valid([]byte(text)) {
 		t.Errorf("got %s", text)
 	}
@@ -81,7 +81,7 @@ func TestTrimBinaries(t *testing.T) {
 	}
 
 	// In the next turn the screenshot goes; what the user pasted and what is only an address stay.
-	got, stats = trim(itemsOf(append(ms, textMessage(RoleUser, "next"))...), DefaultSettings(), tokenCounts{})
+	got, stats = trim(nil, itemsOf(append(ms, textMessage(RoleUser, "next"))...), DefaultSettings(), tokenCounts{})
 	wantEdits := []Edit{{Part: 0, Content: 1, Op: EditReplace, Text: "[binary omitted: ~138 KB]"}}
 	if diff := cmp.Diff(wantEdits, got[4].Edits); diff != "" || len(got[0].Edits) > 0 || stats.Binaries != 2 {
 		t.Errorf("%+v\n%s", stats, diff)
@@ -100,7 +100,7 @@ func TestTrimKeepsDrops(t *testing.T) {
 	ms := numbered(textMessage(RoleUser, "go"), callMessage("", "a", "f", "{}"), result)
 	s := DefaultSettings()
 	s.MaxToolResultTokens = 100
-	c := BuildContext(ContextInput{Live: ms, Settings: s, Vendor: "anthropic"})
+	c := buildContext(nil, ContextInput{Live: ms, Settings: s, Vendor: "anthropic"})
 	for i, e := range c.Items[2].Edits {
 		if e.Content != i || (e.Op == EditDrop) != (i == 0) || e.Op == EditReplace && e.Text == "" {
 			t.Errorf("edits %+v", c.Items[2].Edits)
@@ -109,7 +109,10 @@ func TestTrimKeepsDrops(t *testing.T) {
 
 	// As one text, the result does not begin with what was left out.
 	s.ToolResultKeepTurns, s.MaxToolResultTokens = 1, 0
-	c = BuildContext(ContextInput{Live: append(ms, textMessage(RoleUser, "next")), Settings: s, Vendor: "anthropic"})
+	c = buildContext(nil, ContextInput{
+		Live: append(ms, textMessage(RoleUser, "next")), Settings: s,
+		Vendor: "anthropic",
+	})
 	if edits := c.Items[2].Edits; len(edits) != 1 ||
 		!strings.HasPrefix(edits[0].Text, "[binary omitted: ~9 KB]\nwords") {
 		t.Errorf("edits %+v", edits)
@@ -130,7 +133,7 @@ func TestTrimDropsTurnsByWhatIsSent(t *testing.T) {
 	call.Parts = append(call.Parts, callMessage("", "b", "f", "{}").Parts...)
 	s := DefaultSettings()
 	s.MaxInputTokens = 30
-	c := BuildContext(ContextInput{
+	c := buildContext(nil, ContextInput{
 		Live:     numbered(textMessage(RoleUser, strings.Repeat("go ", 30)), call, mixed, both),
 		Settings: s, Vendor: "anthropic",
 	})
@@ -143,7 +146,7 @@ func TestTrimPreviews(t *testing.T) {
 	t.Parallel()
 	ms := workday(8, 8000)
 	s := DefaultSettings()
-	got, stats := trim(itemsOf(ms...), s, tokenCounts{})
+	got, stats := trim(nil, itemsOf(ms...), s, tokenCounts{})
 	texts := resultTexts(got)
 	for i, text := range texts {
 		isPreview := strings.HasSuffix(text, "chars; call the tool again if the rest is needed]")
@@ -160,13 +163,13 @@ func TestTrimPreviews(t *testing.T) {
 	}
 
 	s.ToolResultKeepTurns = 0 // always in full
-	if got, stats = trim(itemsOf(ms...), s, tokenCounts{}); stats != (TrimStats{}) ||
+	if got, stats = trim(nil, itemsOf(ms...), s, tokenCounts{}); stats != (TrimStats{}) ||
 		resultTexts(got)[0] != ms[2].Parts[0].Content[0].Text {
 		t.Errorf("%+v", stats)
 	}
 	s = DefaultSettings()
 	s.ToolResultPreviewChars = 8011
-	if _, stats = trim(itemsOf(ms...), s, tokenCounts{}); stats != (TrimStats{}) {
+	if _, stats = trim(nil, itemsOf(ms...), s, tokenCounts{}); stats != (TrimStats{}) {
 		t.Errorf("not over the limit: %+v", stats)
 	}
 }
@@ -180,7 +183,7 @@ func TestTrimCapsResults(t *testing.T) {
 		callMessage("", "a", "run", "{}"), resultMessage("a", "START "+strings.Repeat("漢字 and words ", 20_000)+" END"),
 		callMessage("", "b", "run", "{}"), resultMessage("b", "small"),
 	)
-	got, stats := trim(itemsOf(ms...), s, tokenCounts{})
+	got, stats := trim(nil, itemsOf(ms...), s, tokenCounts{})
 	text := resultTexts(got)[0]
 	if n := EstimateText(text); n > 500 || n < 400 {
 		t.Errorf("%d tokens are left", n)
@@ -207,7 +210,7 @@ func TestTrimBudget(t *testing.T) {
 	}
 	for budget := 1; budget < total+100; budget += 97 {
 		s.MaxInputTokens = budget
-		got, stats := trim(items, s, tokenCounts{})
+		got, stats := trim(nil, items, s, tokenCounts{})
 		if got[0].Message != items[0].Message || got[1].Made == nil || got[1].Made.Text != "SUM" {
 			t.Fatalf("budget %d: the head is missing", budget)
 		}
@@ -235,7 +238,7 @@ func TestTrimBudget(t *testing.T) {
 	}
 	// Without a budget nothing goes: a full context is for a compaction.
 	s.MaxInputTokens = 0
-	if _, stats := trim(items, s, tokenCounts{}); stats.DroppedTurns != 0 {
+	if _, stats := trim(nil, items, s, tokenCounts{}); stats.DroppedTurns != 0 {
 		t.Errorf("without a budget %d turns were dropped", stats.DroppedTurns)
 	}
 }
@@ -257,12 +260,12 @@ func TestTrimBudgetKeepsUnits(t *testing.T) {
 	)
 	s := DefaultSettings()
 	s.MaxInputTokens = 7000
-	got, stats := trim(itemsOf(ms...), s, tokenCounts{})
+	got, stats := trim(nil, itemsOf(ms...), s, tokenCounts{})
 	if len(got) != 6 || got[0].Message.Seq != 3 || stats.DroppedTurns != 1 {
 		t.Errorf("%d items from %d, %+v", len(got), got[0].Message.Seq, stats)
 	}
 	s.MaxInputTokens = 10
-	got, stats = trim(itemsOf(ms...), s, tokenCounts{})
+	got, stats = trim(nil, itemsOf(ms...), s, tokenCounts{})
 	if len(got) != 2 || got[0].Message.Seq != 7 || stats.DroppedTurns != 3 {
 		t.Errorf("%d items from %d, %+v", len(got), got[0].Message.Seq, stats)
 	}
@@ -283,7 +286,7 @@ func TestTrimResultsBesideTheirCalls(t *testing.T) {
 	for i := range 9 {
 		ms = append(ms, textMessage(RoleUser, fmt.Sprint(i)))
 	}
-	got, stats := trim(itemsOf(numbered(ms...)...), DefaultSettings(), tokenCounts{})
+	got, stats := trim(nil, itemsOf(numbered(ms...)...), DefaultSettings(), tokenCounts{})
 	if texts := resultTexts(got); stats.ToolResults != 1 || len(texts[0]) > 1000 || len(got[1].Edits) != 1 ||
 		got[1].Edits[0].Part != 2 {
 		t.Errorf("%+v, edits %+v", stats, got[1].Edits)
@@ -304,7 +307,7 @@ func TestTrimLeavesServerResults(t *testing.T) {
 	for i := range 9 {
 		ms = append(ms, textMessage(RoleUser, fmt.Sprint(i)))
 	}
-	if got, stats := trim(itemsOf(numbered(ms...)...), DefaultSettings(), tokenCounts{}); stats != (TrimStats{}) ||
+	if got, stats := trim(nil, itemsOf(numbered(ms...)...), DefaultSettings(), tokenCounts{}); stats != (TrimStats{}) ||
 		len(got[1].Edits) > 0 {
 		t.Errorf("%+v", stats)
 	}
@@ -340,11 +343,11 @@ func TestTrimTwiceIsTrimOnce(t *testing.T) {
 		s := genSettings().Draw(t, "settings")
 		s.MaxInputTokens = rapid.SampledFrom([]int{0, 1, 200, 5000}).Draw(t, "budget")
 		before := quoted(items)
-		once, stats := trim(items, s, tokenCounts{})
+		once, stats := trim(nil, items, s, tokenCounts{})
 		if quoted(items) != before {
 			t.Fatal("the input was changed")
 		}
-		twice, again := trim(once, s, tokenCounts{})
+		twice, again := trim(nil, once, s, tokenCounts{})
 		if again.DroppedTurns > 0 && stats.DroppedTurns == 0 || again.Binaries+again.ToolResults > 0 {
 			t.Fatalf("the second time did more: %+v", again)
 		}
@@ -364,14 +367,14 @@ func TestTrimIsPrefixStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items := genItems(10).Draw(t, "items")
 		s := genSettings().Draw(t, "settings")
-		before, _ := trim(items, s, tokenCounts{})
+		before, _ := trim(nil, items, s, tokenCounts{})
 		var more []ContextItem
 		for _, item := range genItems(5).Draw(t, "more") {
 			if item.Message != nil && !item.Message.Genuine() {
 				more = append(more, item)
 			}
 		}
-		after, _ := trim(append(items[:len(items):len(items)], more...), s, tokenCounts{})
+		after, _ := trim(nil, append(items[:len(items):len(items)], more...), s, tokenCounts{})
 		if a, b := quoted(before), quoted(after[:len(before)]); a != b {
 			t.Fatalf("%s\nbecame\n%s", a, b)
 		}
@@ -405,7 +408,7 @@ func TestTrimBudgetMovesInSteps(t *testing.T) {
 	var first []byte
 	moves := 0
 	for i := range 60 {
-		got, _ := trim(itemsOf(append(ms[:len(ms):len(ms)], steps(i)...)...), s, tokenCounts{})
+		got, _ := trim(nil, itemsOf(append(ms[:len(ms):len(ms)], steps(i)...)...), s, tokenCounts{})
 		start := []byte(quoted(got[0]))
 		if i > 0 && !bytes.Equal(start, first) {
 			moves++
@@ -434,6 +437,6 @@ func BenchmarkTrim(b *testing.B) {
 	items := itemsOf(ms...)
 	s := DefaultSettings()
 	for b.Loop() {
-		trim(items, s, tokenCounts{})
+		trim(nil, items, s, tokenCounts{})
 	}
 }

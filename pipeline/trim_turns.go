@@ -47,6 +47,7 @@ func (t *trimmer) dropTurns(items []ContextItem, budget int) []ContextItem {
 	tokens := make([]int, t.turns.last+2) // of each turn, from -1
 	total := 0
 	for i, item := range items {
+		t.spend(itemBytes(item))
 		n := t.counts.item(item)
 		total += n
 		if turn := t.turns.of[i]; turn != noTurn {
@@ -101,10 +102,18 @@ func (t *trimmer) cuts(items []ContextItem) []bool {
 			may[turn+1] = true
 		}
 	}
-	for _, pair := range Pair(messages).Pairs {
+	open := make([]int, len(may)+1) // by how much the number of open calls changes with each turn
+	for _, pair := range pair(t.work, messages).Pairs {
 		from, to := t.turns.of[pair.Call.Message], t.turns.of[pair.Result.Message]
-		for turn := from; turn < to; turn++ {
-			may[turn+1] = false
+		if from < to {
+			open[from+1]++
+			open[to+1]--
+		}
+	}
+	calls := 0
+	for turn := range may {
+		if calls += open[turn]; calls > 0 {
+			may[turn] = false
 		}
 	}
 	return may
@@ -117,8 +126,9 @@ func sentParts(item ContextItem) []Part {
 		return parts
 	}
 	var kept []Part
+	edits := newEditIndex(item.Edits)
 	for i, p := range parts {
-		if !slices.ContainsFunc(item.Edits, func(e Edit) bool { return e.Part == i && dropsPart(e) }) {
+		if !slices.ContainsFunc(edits[i], dropsPart) {
 			kept = append(kept, p)
 		}
 	}

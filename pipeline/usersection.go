@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -21,24 +22,24 @@ type userSection struct{ body, end int }
 
 // findUserSection finds the section by its title, or as the sixth of numbered sections if the title is in another
 // language.
-func findUserSection(summary string) (userSection, bool) {
-	if m := userHeading.FindStringIndex(summary); m != nil {
+func findUserSection(w *work, summary string) (userSection, bool) {
+	if m := w.find(userHeading, summary); m != nil {
 		end := len(summary)
 		if strings.HasPrefix(strings.TrimLeft(summary[m[0]:m[1]], " \t#>*_"), "6") {
-			if next := nextNumbered.FindStringIndex(summary[m[1]:]); next != nil {
+			if next := w.find(nextNumbered, summary[m[1]:]); next != nil {
 				return userSection{body: m[1], end: m[1] + next[0]}, true
 			}
 		}
-		if next := nextHeading.FindStringIndex(summary[m[1]:]); next != nil {
+		if next := w.find(nextHeading, summary[m[1]:]); next != nil {
 			end = m[1] + next[0]
 		}
 		return userSection{body: m[1], end: end}, true
 	}
-	m := sixthHeading.FindStringIndex(summary)
-	if m == nil || fifthSection.FindStringIndex(summary[:m[0]]) == nil {
+	m := w.find(sixthHeading, summary)
+	if m == nil || w.find(fifthSection, summary[:m[0]]) == nil {
 		return userSection{}, false
 	}
-	next := nextNumbered.FindStringIndex(summary[m[1]:])
+	next := w.find(nextNumbered, summary[m[1]:])
 	if next == nil {
 		return userSection{}, false
 	}
@@ -47,13 +48,20 @@ func findUserSection(summary string) (userSection, bool) {
 
 // UserMessagesSection puts the user's real messages into the section of a summary that lists them: in order, as many of
 // the newest as fit into budgetChars, with the oldest of those cut if it does not fit whole. A summary without that
-// section is returned unchanged, and so is any summary if there are no messages or no budget.
-func UserMessagesSection(summary string, users []Message, budgetChars int) string {
-	section, found := findUserSection(summary)
+// section is returned unchanged, and so is any summary if there are no messages or no budget. The cost is linear. The
+// error is that of the context, if it is done first.
+func UserMessagesSection(ctx context.Context, summary string, users []Message, budgetChars int) (string, error) {
+	return interruptible(ctx, "the list of the user's messages", func(w *work) string {
+		return userMessagesSection(w, summary, users, budgetChars)
+	})
+}
+
+func userMessagesSection(w *work, summary string, users []Message, budgetChars int) string {
+	section, found := findUserSection(w, summary)
 	if !found {
 		return summary
 	}
-	list := userList(users, budgetChars)
+	list := userList(w, users, budgetChars)
 	if list == "" {
 		return summary
 	}
@@ -67,16 +75,24 @@ func UserMessagesSection(summary string, users []Message, budgetChars int) strin
 
 // SummarizedUsers returns what the user said in messages that are summarized: the user messages that an earlier summary
 // among them lists, and then the messages themselves. It is for UserMessagesSection, so that what the user said long
-// ago is not lost with the second compaction.
-func SummarizedUsers(source []Message) []Message {
+// ago is not lost with the second compaction. The cost is linear. The error is that of the context, if
+// it is done first.
+func SummarizedUsers(ctx context.Context, source []Message) ([]Message, error) {
+	return interruptible(ctx, "the search for the user's messages", func(w *work) []Message {
+		return summarizedUsers(w, source)
+	})
+}
+
+func summarizedUsers(w *work, source []Message) []Message {
 	var users []Message
 	for _, m := range source {
+		w.spend(0)
 		switch {
 		case m.Genuine():
 			users = append(users, m)
 		case m.Kind == KindSummary:
 			for _, p := range m.Parts {
-				for _, text := range listedUsers(p.Text) {
+				for _, text := range listedUsers(w, p.Text) {
 					users = append(users, Message{Role: RoleUser, Parts: []Part{{Kind: PartText, Text: text}}})
 				}
 			}
@@ -87,23 +103,21 @@ func SummarizedUsers(source []Message) []Message {
 
 // listedUsers returns the user messages that a summary lists: the entries of that section, or the quotes of a digest.
 // The end of an entry shows how much was cut.
-func listedUsers(summary string) []string {
+func listedUsers(w *work, summary string) []string {
+	w.spend(len(summary))
 	if at := strings.Index(summary, digestHead); at >= 0 {
-		return quotedUsers(summary[at:])
+		return quotedUsers(w, summary[at:])
 	}
-	section, found := findUserSection(summary)
+	section, found := findUserSection(w, summary)
 	if !found {
 		return nil
 	}
-	var items []string
+	var list listItems
 	for line := range strings.Lines(summary[section.body:section.end]) {
-		line = strings.TrimRight(line, "\r\n")
-		if item, listed := strings.CutPrefix(line, "- "); listed {
-			items = append(items, item)
-		} else if more, continued := strings.CutPrefix(line, "  "); continued && len(items) > 0 {
-			items[len(items)-1] += "\n" + more
-		}
+		w.spend(len(line))
+		list.add(strings.TrimRight(line, "\r\n"))
 	}
+	items := list.all()
 	for i, item := range items {
 		items[i] = strings.TrimSpace(item)
 	}
@@ -111,34 +125,45 @@ func listedUsers(summary string) []string {
 }
 
 // quotedUsers returns the quotes of the user in a digest.
-func quotedUsers(digest string) []string {
+func quotedUsers(w *work, digest string) []string {
 	_, section, found := strings.Cut(digest, "\n"+sectionUser+"\n")
 	if !found {
 		return nil
 	}
 	var quotes []string
+	var last strings.Builder
 	open := false
+	end := func() {
+		if open {
+			quotes = append(quotes, last.String())
+			last.Reset()
+		}
+		open = false
+	}
 	for line := range strings.Lines(section) {
+		w.spend(len(line))
 		line = strings.TrimRight(line, "\r\n")
 		switch {
 		case !open && strings.HasPrefix(line, "<"+quoteTag+" "):
-			open, quotes = true, append(quotes, "")
+			open = true
 		case open && line == "</"+quoteTag+">":
-			open = false
+			end()
 		case open:
-			quotes[len(quotes)-1] += line + "\n"
+			last.WriteString(line + "\n")
 		case strings.HasPrefix(line, "## "):
 			return quotes
 		}
 	}
+	end()
 	return quotes
 }
 
 // userList lists user messages within a budget.
-func userList(users []Message, budget int) string {
+func userList(w *work, users []Message, budget int) string {
 	var items []string
 	left := 0
 	for i := len(users) - 1; i >= 0; i-- {
+		w.spend(bytesOf(users[i]))
 		text := userText(users[i])
 		if !users[i].Genuine() || text == "" {
 			continue

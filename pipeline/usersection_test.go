@@ -56,7 +56,7 @@ func TestUserMessagesSection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := UserMessagesSection(tt.summary, users, 10_000); got != tt.want {
+			if got := userMessagesSection(nil, tt.summary, users, 10_000); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 		})
@@ -70,7 +70,7 @@ func TestUserMessagesSectionBudget(t *testing.T) {
 		textMessage(RoleUser, "oldest"), textMessage(RoleUser, "older"),
 		textMessage(RoleUser, strings.Repeat("middle ", 100)), textMessage(RoleUser, "newest"),
 	}
-	got := UserMessagesSection("6. All user messages:\n", users, 120)
+	got := userMessagesSection(nil, "6. All user messages:\n", users, 120)
 	if !strings.Contains(got, "- newest") || !strings.Contains(got, "[... truncated,") ||
 		strings.Contains(got, "older") ||
 		!strings.Contains(got, "[2 earlier message(s) not listed]") {
@@ -80,7 +80,7 @@ func TestUserMessagesSectionBudget(t *testing.T) {
 		t.Error("the messages are not in order")
 	}
 	for _, nothing := range []int{0, -1, 3} {
-		if got := UserMessagesSection("6. All user messages:\nmade up", users,
+		if got := userMessagesSection(nil, "6. All user messages:\nmade up", users,
 			nothing); got != "6. All user messages:\nmade up" {
 			t.Errorf("a budget of %d gave %q", nothing, got)
 		}
@@ -92,7 +92,7 @@ func TestUserListProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		users := genMessages(8).Draw(t, "messages")
 		budget := rapid.IntRange(-10, 2000).Draw(t, "budget")
-		list := userList(users, budget)
+		list := userList(nil, users, budget)
 		list = strings.TrimSuffix(list, "\n")
 		if _, rest, found := strings.Cut(list, "not listed]\n"); found && strings.HasPrefix(list, "[") {
 			list = rest

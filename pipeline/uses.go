@@ -11,24 +11,25 @@ const maxArgument = 2000
 
 // eachUse finds the identifiers that an assistant's message uses: those in its text outside of fences, and those in the
 // values of its calls. Keys of arguments and names of tools do not count. The same one may be reported more than once.
-func eachUse(m Message, add func(kind identifierKind, id string)) {
+func eachUse(w *work, m Message, add func(kind identifierKind, id string)) {
 	values := func(input string) {
-		for _, a := range argumentsOf(input) {
+		for _, a := range argumentsOf(w, input) {
 			if a.text && named(a.value) {
 				add(valueKind(a.value), a.value)
 			} else if a.text && len(a.value) <= maxArgument {
-				eachName(a.value, add)
+				eachName(w, a.value, add)
 			}
 		}
 	}
 	for _, p := range m.Parts {
+		w.spend(0)
 		switch {
 		case p.Kind == PartToolCall:
 			values(p.Input)
-		case p.Kind == PartText && isObject(p.Text):
+		case p.Kind == PartText && isObject(w, p.Text):
 			values(p.Text)
 		case p.Kind == PartText:
-			eachIdentifier(withoutFences(p.Text), add)
+			eachIdentifier(w, withoutFences(w, p.Text), add)
 		}
 	}
 }
@@ -45,9 +46,9 @@ func valueKind(value string) identifierKind {
 }
 
 // usedIn lists the identifiers that an assistant's message uses, except for quotes of a single word.
-func usedIn(m Message) []string {
+func usedIn(w *work, m Message) []string {
 	var ids []string
-	eachUse(m, func(kind identifierKind, id string) {
+	eachUse(w, m, func(kind identifierKind, id string) {
 		if kind != identifierQuoted || !plainWord(id) {
 			ids = append(ids, id)
 		}
@@ -56,9 +57,10 @@ func usedIn(m Message) []string {
 }
 
 // isObject reports whether a text is a JSON object, as agents write that answer in a form.
-func isObject(text string) bool {
+func isObject(w *work, text string) bool {
 	text = strings.TrimSpace(text)
-	return strings.HasPrefix(text, "{") && json.Valid([]byte(text))
+	var any json.RawMessage
+	return strings.HasPrefix(text, "{") && w.decode([]byte(text), &any) == nil
 }
 
 // plainWord reports whether a quote is a single ordinary word.

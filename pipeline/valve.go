@@ -15,7 +15,7 @@ func (b *contextBuilder) squeeze(items []ContextItem) []ContextItem {
 		return items
 	}
 	items = slices.Clone(items)
-	v := newValve(items, b.in, b.counts)
+	v := newValve(b.work, items, b.in, b.counts)
 	v.omitBinaries()
 	b.omitted = v.omitted
 	v.previews()
@@ -26,6 +26,7 @@ func (b *contextBuilder) squeeze(items []ContextItem) []ContextItem {
 }
 
 type valve struct {
+	*work
 	items    []ContextItem
 	in       ContextInput
 	counts   tokenCounts
@@ -36,8 +37,8 @@ type valve struct {
 	omitted  TrimStats
 }
 
-func newValve(items []ContextItem, in ContextInput, counts tokenCounts) *valve {
-	v := &valve{items: items, in: in, counts: counts, lastUser: -1, answered: -1}
+func newValve(w *work, items []ContextItem, in ContextInput, counts tokenCounts) *valve {
+	v := &valve{work: w, items: items, in: in, counts: counts, lastUser: -1, answered: -1}
 	for i, item := range items {
 		m := item.Message
 		if m == nil || m.Seq > in.ValveUpTo {
@@ -80,22 +81,24 @@ func (v *valve) omitBinaries() {
 		if m == nil {
 			continue
 		}
+		edits, more := newEditIndex(v.items[i].Edits), []Edit(nil)
 		for j, p := range m.Parts {
 			if !ownResult(m, p) {
 				continue
 			}
-			view := viewResult(p, j, v.items[i].Edits)
+			v.spend(partBytes(p))
+			view := viewResult(p, edits[j])
 			if view.dropped {
 				continue
 			}
-			n := view.omitBinaries(false)
-			if n == 0 {
-				continue
+			if n := view.omitBinaries(false); n > 0 {
+				more = append(more, view.edits(j)...)
+				v.omitted.Binaries += n
 			}
+		}
+		if len(more) > 0 {
 			before := v.items[i]
-			kept := slices.DeleteFunc(slices.Clone(before.Edits), func(e Edit) bool { return e.Part == j })
-			v.items[i].Edits = append(kept, view.edits(j)...)
-			v.omitted.Binaries += n
+			v.items[i].Edits = withEdits(before.Edits, more)
 			v.omitted.SavedTokens += v.counts.item(before) - v.counts.item(v.items[i])
 		}
 	}
@@ -112,19 +115,22 @@ func (v *valve) previews() {
 		if m == nil || i >= v.step {
 			continue
 		}
+		edits, more := newEditIndex(v.items[i].Edits), []Edit(nil)
 		for j, p := range m.Parts {
 			if !ownResult(m, p) {
 				continue
 			}
-			view := viewResult(p, j, v.items[i].Edits)
+			v.spend(partBytes(p))
+			view := viewResult(p, edits[j])
 			text, ok := view.text()
 			if view.dropped || !ok {
 				continue
 			}
 			if short, ok := previewResult(text, limit); ok {
-				v.replace(i, j, -1, short)
+				more = append(more, Edit{Part: j, Content: -1, Op: EditReplace, Text: short})
 			}
 		}
+		v.items[i].Edits = withEdits(v.items[i].Edits, more)
 	}
 }
 
@@ -145,6 +151,7 @@ func (v *valve) headAndTail() {
 		if m == nil {
 			continue
 		}
+		v.spend(bytesOf(*m))
 		rest := v.counts.item(v.items[i])
 		if !v.protected(i) {
 			for _, t := range v.textsOf(i, m, rest) {
@@ -154,15 +161,20 @@ func (v *valve) headAndTail() {
 		}
 		fixed += max(rest, 0)
 	}
+	more := map[int][]Edit{} // by item
 	for k, share := range fairShare(sizes, v.budget()-fixed) {
 		share = max(share, minSqueezedTokens)
 		t := texts[k]
 		if share >= t.size {
 			continue
 		}
+		v.spend(len(t.text))
 		if short := v.squeezed(t.text, t.size, share); short != t.text {
-			v.replace(t.item, t.part, t.content, short)
+			more[t.item] = append(more[t.item], Edit{Part: t.part, Content: t.content, Op: EditReplace, Text: short})
 		}
+	}
+	for i, edits := range more {
+		v.items[i].Edits = withEdits(v.items[i].Edits, edits)
 	}
 }
 
@@ -188,7 +200,7 @@ func (v *valve) squeezed(text string, size, limit int) string {
 // minSqueezedTokens also stay, since no token has less than a byte.
 func (v *valve) textsOf(i int, m *Message, tokens int) []squeezable {
 	var texts []squeezable
-	edits := v.items[i].Edits
+	edits := newEditIndex(v.items[i].Edits)
 	add := func(part, content int, text string) {
 		if len(text) > minSqueezedTokens {
 			texts = append(texts, squeezable{item: i, part: part, content: content, text: text})
@@ -196,10 +208,10 @@ func (v *valve) textsOf(i int, m *Message, tokens int) []squeezable {
 	}
 	for j, p := range m.Parts {
 		switch {
-		case p.Kind == PartText && !edited(edits, j):
+		case p.Kind == PartText && !edits.whole(j):
 			add(j, -1, p.Text)
 		case ownResult(m, p):
-			view := viewResult(p, j, edits)
+			view := viewResult(p, edits[j])
 			if view.dropped {
 				continue
 			}
@@ -261,10 +273,6 @@ func (v *valve) shareOut(parts []Part, tokens int) {
 	}
 }
 
-func edited(edits []Edit, part int) bool {
-	return slices.ContainsFunc(edits, func(e Edit) bool { return e.Part == part && e.Content < 0 })
-}
-
 // budget returns what the squeezed items may take, in tokens.
 func (v *valve) budget() int {
 	window := v.in.Window
@@ -276,12 +284,4 @@ func (v *valve) budget() int {
 		budget /= c
 	}
 	return int(budget)
-}
-
-// replace puts text in place of a part, or of one of its contents.
-func (v *valve) replace(item, part, content int, text string) {
-	kept := slices.DeleteFunc(slices.Clone(v.items[item].Edits), func(e Edit) bool {
-		return e.Part == part && (content < 0 || e.Content == content || e.Content < 0)
-	})
-	v.items[item].Edits = append(kept, Edit{Part: part, Content: content, Op: EditReplace, Text: text})
 }

@@ -1,8 +1,7 @@
 package pipeline
 
 import (
-	"cmp"
-	"slices"
+	"context"
 	"strings"
 )
 
@@ -29,6 +28,11 @@ const (
 	maxConstraintsChars = 8000
 	// maxConstraintChars is the longest sentence that is taken for a limit; a longer one is probably pasted.
 	maxConstraintChars = 600
+	// maxConstraints is how many limits are looked for in one summary. Nobody sets more; a text that seems
+	// to is pasted.
+	maxConstraints = 5000
+	// maxQuotes bounds the quotes of the user that are looked up for one summary.
+	maxQuotes = 2000
 	// maxIdentifiers bounds the identifiers that are looked up for one summary.
 	maxIdentifiers = 500
 	// maxLookAhead bounds the identifiers that the look-ahead adds, and maxLookAheadLine the source line beside each,
@@ -41,37 +45,49 @@ const (
 // verbatim behind it (nil: none). It appends what must not be lost: sentences in which the user set a limit and which
 // are in neither, and what the agent has used in the tail although it is only in the source, which a summary that was
 // prepared ahead cannot contain. What cannot be corrected is flagged. The check is deterministic and calls no model;
-// the cost is linear.
+// the cost is linear. The error is that of the context, if it is done first.
 //
 // Call UserMessagesSection first: it removes what the model made up in that section.
-func VerifySummary(summary string, source, tail []Message) (string, Verification) {
-	before, behind := newSource(source), newSource(tail)
+func VerifySummary(ctx context.Context, summary string, source, tail []Message) (string, Verification, error) {
+	var v Verification
+	summary, err := interruptible(ctx, "the check of the summary", func(w *work) string {
+		var checked string
+		checked, v = verify(w, summary, source, tail)
+		return checked
+	})
+	return summary, v, err
+}
+
+func verify(w *work, summary string, source, tail []Message) (string, Verification) {
+	before, behind := newSource(w, source), newSource(w, tail)
 	v := Verification{
-		UnsupportedIdentifiers: unsupported(summary, before, behind),
-		Misattributed:          misattributed(summary, before, behind),
+		UnsupportedIdentifiers: unsupported(w, summary, before, behind),
+		Misattributed:          misattributed(w, summary, before, behind),
 	}
 
-	limits := missingLimits(summary, source, behind)
+	limits := missingLimits(w, summary, constraints(w, source), behind)
 	for _, c := range limits {
 		v.ConstraintsMissing = append(v.ConstraintsMissing, c.text)
 	}
 	kept := withinBudget(limits, maxConstraintsChars)
 	summary = appendSection(summary, constraintsTitle, kept)
-	used := lookAhead(summary, source, tail)
+	used := lookAhead(w, summary, source, tail)
 	summary = appendSection(summary, lookAheadTitle, used)
 	v.Appended = append(append(v.Appended, kept...), used...)
 	return summary, v
 }
 
-// missingLimits returns the limits in the source that are neither in the summary nor in a user message behind it.
-func missingLimits(summary string, source []Message, behind *sourceTexts) []constraint {
-	all := constraints(source)
+// missingLimits returns the limits that are neither in the summary nor in a user message behind it.
+func missingLimits(w *work, summary string, all []constraint, behind *sourceTexts) []constraint {
+	if len(all) == 0 {
+		return nil
+	}
 	texts, low := make([]string, len(all)), make([]string, len(all))
 	for i, c := range all {
-		texts[i], low[i] = flat(c.text), flatten(c.text)
+		texts[i], low[i] = flat(w, c.text), flatten(w, c.text)
 	}
-	inSummary := firstPlaces(texts, flat(summary))
-	inTail := firstPlaces(low, strings.Join(behind.users, "\n"))
+	inSummary := firstPlaces(w, texts, flat(w, summary))
+	inTail := firstPlaces(w, low, strings.Join(behind.users, "\n"))
 	var missing []constraint
 	for i, c := range all {
 		if inSummary[i] < 0 && inTail[i] < 0 {
@@ -103,19 +119,10 @@ func appendSection(summary, title string, items []string) string {
 	return strings.TrimRight(summary[:end], "\n") + list + summary[end:]
 }
 
-// withinBudget keeps the limits that fit into budget chars, in order. Those of short messages are kept first, since a
-// long message is probably pasted, and among them the short sentences.
+// withinBudget keeps the limits that fit into budget chars, in order, the likeliest of them first.
 func withinBudget(limits []constraint, budget int) []string {
-	order := make([]int, len(limits))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(limits[a].messageChars, limits[b].messageChars),
-			cmp.Compare(Chars(limits[a].text), Chars(limits[b].text)))
-	})
 	keep := make([]bool, len(limits))
-	for _, i := range order {
+	for _, i := range byLikelihood(limits) {
 		if size := Chars(limits[i].text); size <= budget {
 			budget -= size
 			keep[i] = true

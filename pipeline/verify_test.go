@@ -22,7 +22,7 @@ func TestSentences(t *testing.T) {
 		"Never do these:\n- delete\n- push\n\nDone.": {"Never do these:\n- delete\n- push", "Done."},
 		"He said \"stop.\" Then went.":               {"He said \"stop.\"", "Then went."},
 	} {
-		if diff := cmp.Diff(want, sentences(text)); diff != "" {
+		if diff := cmp.Diff(want, sentences(nil, text)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
 	}
@@ -43,7 +43,7 @@ func TestVerifySummaryConstraints(t *testing.T) {
 		user("Ask me before every deploy."),
 	}
 	tail := []Message{user("Go on. Ask me  before every deploy.")}
-	summary, v := VerifySummary("1. Goal: importer\n\nThe user wants: Always run `make lint` first.", source, tail)
+	summary, v := verify(nil, "1. Goal: importer\n\nThe user wants: Always run `make lint` first.", source, tail)
 
 	if diff := cmp.Diff([]string{"NEVER touch prod-db keep-9912."}, v.ConstraintsMissing); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
@@ -64,9 +64,9 @@ func TestConstraintsSurviveRounds(t *testing.T) {
 	rules := []string{"NEVER touch prod-db keep-9912.", "Never do these:\n- delete logs\n- push to main"}
 	source := numbered(textMessage(RoleUser, strings.Join(rules, " ")), textMessage(RoleUser, rules[1]))
 	for round := range 4 {
-		summary, _ := VerifySummary("summary without the rule", source, nil)
+		summary, _ := verify(nil, "summary without the rule", source, nil)
 		for _, rule := range rules {
-			if n := strings.Count(flat(summary), flat(rule)); n != 1 {
+			if n := strings.Count(flat(nil, summary), flat(nil, rule)); n != 1 {
 				t.Fatalf("round %d: %q occurs %d times in\n%s", round, rule, n, summary)
 			}
 		}
@@ -86,7 +86,7 @@ func TestConstraintsWithinBudget(t *testing.T) {
 		textMessage(RoleUser, paste.String()),
 		textMessage(RoleUser, "Never deploy on Fridays, whatever the ticket says about it."),
 	}
-	summary, v := VerifySummary("x", source, nil)
+	summary, v := verify(nil, "x", source, nil)
 	if !strings.Contains(summary, "Never deploy on Fridays") {
 		t.Error("what the user said in a short message is missing")
 	}
@@ -109,13 +109,13 @@ In parser.go the function ` + "`parseDate()`" + ` prints “no such date”, con
 		"1f3c9ab", "550e8400-e29b-41d4-a716-446655440000", "5 MB", "30s", "12.5%", "1,000 tokens", "$40",
 		"deadbee", "parseDate()", "no such date", "設定",
 	}
-	got := identifiersIn(text, 100)
+	got := identifiersIn(nil, text, 100)
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("identifiers (-want +got):\n%s", diff)
 	}
-	if n := len(identifiersIn(text, 3)); n != 3 {
+	if n := len(identifiersIn(nil, text, 3)); n != 3 {
 		t.Errorf("%d with a limit of 3", n)
 	}
 }
@@ -130,7 +130,7 @@ func TestUnsupportedIdentifiers(t *testing.T) {
 	}
 	summary := "Files /srv/app/main.go and `C:\\work\\a.go`, /srv/app/other.go, /only/in/thought.go; 1f3c9ab and " +
 		"1f3c9ac; 30s, 40s; \"no such date\", \"say \"hello there\"\", `tail.go`."
-	_, v := VerifySummary(summary, source, []Message{textMessage(RoleUser, "tail.go")})
+	_, v := verify(nil, summary, source, []Message{textMessage(RoleUser, "tail.go")})
 	if diff := cmp.Diff([]string{"/srv/app/other.go", "/only/in/thought.go", "1f3c9ac", "40s"},
 		v.UnsupportedIdentifiers); diff != "" {
 		t.Errorf("unsupported (-want +got):\n%s", diff)
@@ -158,7 +158,7 @@ func TestMisattributed(t *testing.T) {
 			"quote of anybody\"", "rewrite it"},
 		{`The assistant said "I will rewrite everything".`, ""},
 	} {
-		_, v := VerifySummary(tt.summary, source, nil)
+		_, v := verify(nil, tt.summary, source, nil)
 		if got := strings.Join(v.Misattributed, "|"); got != tt.want {
 			t.Errorf("%q: got %q, want %q", tt.summary, got, tt.want)
 		}
@@ -182,7 +182,7 @@ func TestLookAhead(t *testing.T) {
 		callMessage("", "f", "Read", `{"file_path":"src/new/made.go"}`),
 		callMessage("", "g", "Read", `{"file_path":"src/old/parser.go"}`),
 	}
-	summary, v := VerifySummary("Uses https://staging.example.com/v2.", source, tail)
+	summary, v := verify(nil, "Uses https://staging.example.com/v2.", source, tail)
 	want := []string{"`src/old/parser.go`: found src/old/parser.go"}
 	if diff := cmp.Diff(want, v.Appended); diff != "" {
 		t.Errorf("appended (-want +got):\n%s", diff)
@@ -190,7 +190,7 @@ func TestLookAhead(t *testing.T) {
 	if !strings.HasSuffix(summary, lookAheadTitle+"\n\n- "+want[0]) {
 		t.Errorf("got %q", summary)
 	}
-	if _, v := VerifySummary("x", source, nil); len(v.Appended) > 0 {
+	if _, v := verify(nil, "x", source, nil); len(v.Appended) > 0 {
 		t.Errorf("without a tail: %v", v.Appended)
 	}
 }
@@ -200,7 +200,7 @@ func TestLookAheadCutsLongLines(t *testing.T) {
 	source := []Message{textMessage(RoleUser,
 		strings.Repeat("長い行 ", 2000)+"/srv/data/set.csv"+strings.Repeat(" rest", 2000))}
 	tail := []Message{callMessage("", "a", "Read", `{"path":"/srv/data/set.csv"}`)}
-	_, v := VerifySummary("x", source, tail)
+	_, v := verify(nil, "x", source, tail)
 	if len(v.Appended) != 1 || Chars(v.Appended[0]) > maxLookAheadLine+60 ||
 		strings.Count(v.Appended[0], "/srv/data/set.csv") != 2 {
 		t.Errorf("appended %q", v.Appended)
@@ -226,16 +226,16 @@ func TestVerifySummaryProperties(t *testing.T) {
 				"", "x", constraintsTitle,
 				constraintsTitle + "\n\n- Never push.\n\n## Else\n\nx",
 			})).Draw(t, "summary")
-		got, v := VerifySummary(summary, source, tail)
+		got, v := verify(nil, summary, source, tail)
 		for _, item := range v.Appended {
-			if !strings.Contains(flat(got), flat(item)) {
+			if !strings.Contains(flat(nil, got), flat(nil, item)) {
 				t.Fatalf("%q is not in %q", item, got)
 			}
 		}
-		if !strings.Contains(flat(got), flat(strings.TrimRight(summary, " \t\r\n"))) && len(v.Appended) == 0 {
+		if !strings.Contains(flat(nil, got), flat(nil, strings.TrimRight(summary, " \t\r\n"))) && len(v.Appended) == 0 {
 			t.Fatalf("the summary was changed: %q", got)
 		}
-		again, w := VerifySummary(got, source, tail)
+		again, w := verify(nil, got, source, tail)
 		if again != got && len(v.ConstraintsMissing) == len(v.Appended) {
 			t.Fatalf("a second check appended %q to %q", w.Appended, got)
 		}

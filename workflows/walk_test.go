@@ -109,7 +109,11 @@ func checkTail(t *testing.T, before, after conversation.View) {
 		t.Error("the tail is missing")
 	}
 	// What the model sees of the last turn is the stored bytes, but for what trimming is for.
-	for _, it := range after.Context().Items {
+	current, err := after.Context(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, it := range current.Items {
 		if it.Message != nil && len(it.Edits) == 0 && stored[it.Message.Seq] != string(it.Message.Native) {
 			t.Errorf("message %d of the context changed", it.Message.Seq)
 		}
@@ -119,7 +123,11 @@ func checkTail(t *testing.T, before, after conversation.View) {
 // checkOutput writes the context in the file's own format and as a request, and validates both.
 func checkOutput(t *testing.T, im conversation.Imported, after conversation.View) {
 	t.Helper()
-	output := transcript.Output{Meta: im.Meta, Items: after.Context().Items}
+	current, err := after.Context(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := transcript.Output{Meta: im.Meta, Items: current.Items}
 	var same bytes.Buffer
 	if _, err := convert.WriteFile(&same, im.Meta.Format, output); err != nil {
 		t.Fatal(err)

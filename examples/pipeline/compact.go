@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -35,7 +36,11 @@ type Done struct {
 
 // Compact reads a transcript, compacts it when it is due for the window, in tokens, and writes the context in the same
 // format. The stages are those of precis; the ladder of fallbacks is the shortest possible: the model, else the digest.
-func Compact(in io.Reader, out io.Writer, window int, settings pipeline.Settings, model Model) (Done, error) {
+//
+// It stops when ctx is done, within any of the stages.
+func Compact(ctx context.Context, in io.Reader, out io.Writer, window int, settings pipeline.Settings, model Model) (
+	Done, error,
+) {
 	// Decode: every message keeps its bytes.
 	file, err := transcript.Read(in, transcript.Options{})
 	if err != nil {
@@ -47,8 +52,11 @@ func Compact(in io.Reader, out io.Writer, window int, settings pipeline.Settings
 	talk := file.Conversations[0]
 
 	// Trim: what would be sent to the model without a compaction.
-	context := pipeline.ContextInput{Live: talk.Messages, Settings: settings, Window: window, Vendor: talk.Vendor}
-	before := pipeline.BuildContext(context)
+	sent := pipeline.ContextInput{Live: talk.Messages, Settings: settings, Window: window, Vendor: talk.Vendor}
+	before, err := pipeline.BuildContext(ctx, sent)
+	if err != nil {
+		return Done{}, err
+	}
 	overhead := pipeline.EstimateText(string(talk.System)) + pipeline.EstimateText(string(talk.Tools))
 	done := Done{Before: before.Stats.Tokens + overhead, After: before.Stats.Tokens + overhead}
 	write := func(c pipeline.Context) (Done, error) {
@@ -64,10 +72,13 @@ func Compact(in io.Reader, out io.Writer, window int, settings pipeline.Settings
 	}
 
 	// 3. Partition. (2, who writes the summary, is given.)
-	part := pipeline.PartitionMessages(pipeline.PartitionInput{
+	part, err := pipeline.PartitionMessages(ctx, pipeline.PartitionInput{
 		Messages: talk.Messages, Settings: settings,
 		Window: window,
 	})
+	if err != nil {
+		return done, err
+	}
 	if part.Nothing != "" {
 		done.Nothing = part.Nothing
 		return write(before)
@@ -76,30 +87,42 @@ func Compact(in io.Reader, out io.Writer, window int, settings pipeline.Settings
 	done.Summarized, done.Kept = len(source), len(tail)
 
 	// 4 and 5. Slim, ask, accept; or the digest.
-	summary, err := summarize(source, settings, model)
+	summary, err := summarize(ctx, source, settings, model)
 	if err != nil {
 		done.Refused = err
-		summary = pipeline.Digest(pipeline.DigestInput{Messages: source, BudgetChars: 4 * settings.SummaryMaxTokens})
+		summary, err = pipeline.Digest(ctx,
+			pipeline.DigestInput{Messages: source, BudgetChars: 4 * settings.SummaryMaxTokens})
+		if err != nil {
+			return done, err
+		}
 	}
 	// Verify: limits that the user set are in the summary word for word, or are appended.
-	summary, done.Checked = pipeline.VerifySummary(summary, source, tail)
+	summary, done.Checked, err = pipeline.VerifySummary(ctx, summary, source, tail)
+	if err != nil {
+		return done, err
+	}
 
 	// 6. Reassemble: system, environment, summary, tail.
-	context.SummaryText = pipeline.SummaryText(pipeline.SummaryTextInput{
+	sent.SummaryText = pipeline.SummaryText(pipeline.SummaryTextInput{
 		Summary: summary, Digest: done.Refused != nil, UnderWay: pipeline.UnderWay(talk.Messages),
 		TailKept: len(tail) > 0, Repeated: len(part.Carried),
 	})
-	context.Live = nil
+	sent.Live = nil
 	for _, list := range [][]int{part.System, part.UserInfo, part.Carried, part.Tail} {
-		context.Live = append(context.Live, pick(talk.Messages, list)...)
+		sent.Live = append(sent.Live, pick(talk.Messages, list)...)
 	}
-	after := pipeline.BuildContext(context)
+	after, err := pipeline.BuildContext(ctx, sent)
+	if err != nil {
+		return done, err
+	}
 	done.After = after.Stats.Tokens + overhead
 	return write(after)
 }
 
 // summarize asks the model once. Its errors have the kinds from which precis's ladder chooses a fallback.
-func summarize(source []pipeline.Message, settings pipeline.Settings, model Model) (string, error) {
+func summarize(ctx context.Context, source []pipeline.Message, settings pipeline.Settings, model Model) (
+	string, error,
+) {
 	if model.Ask == nil {
 		return "", pipeline.Errorf(pipeline.ModelNotFound, "no model was given")
 	}
@@ -109,10 +132,13 @@ func summarize(source []pipeline.Message, settings pipeline.Settings, model Mode
 	}
 	fixed := pipeline.ExternalRequest(prompt, pipeline.Slimmed{}, "", pipeline.Variation{})
 	promptTokens := pipeline.EstimateText(fixed.System) + pipeline.EstimateText(fixed.User)
-	input := pipeline.Slim(pipeline.SlimInput{
+	input, err := pipeline.Slim(ctx, pipeline.SlimInput{
 		Messages: source, ToolDropThreshold: settings.ToolDropThreshold, MinUsefulChars: settings.MinUsefulChars,
 		BudgetChars: pipeline.InputBudgetChars(settings, model.Summarizer, promptTokens, 0),
 	})
+	if err != nil {
+		return "", err
+	}
 	request := pipeline.ExternalRequest(prompt, input, "", pipeline.Variation{})
 	tokens := pipeline.EstimateText(request.System) + pipeline.EstimateText(request.User)
 	answer, err := model.Ask(request, pipeline.MaxOutputFor(settings, model.Summarizer, tokens))
@@ -123,12 +149,8 @@ func summarize(source []pipeline.Message, settings pipeline.Settings, model Mode
 	for _, m := range source {
 		replaced += pipeline.EstimateMessage(m)
 	}
-	summary, refused := pipeline.AcceptSummary(answer,
+	return pipeline.AcceptSummary(ctx, answer,
 		pipeline.AcceptLimits{ReplacedTokens: replaced, MaxTokens: settings.SummaryMaxTokens, Prompt: prompt})
-	if refused != nil {
-		return "", refused
-	}
-	return summary, nil
 }
 
 func pick(messages []pipeline.Message, indexes []int) []pipeline.Message {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -46,7 +47,7 @@ func ExampleCompact() {
 		},
 	}
 	var out strings.Builder
-	done, err := Compact(strings.NewReader(session), &out, 2000, small(), model)
+	done, err := Compact(context.Background(), strings.NewReader(session), &out, 2000, small(), model)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -85,7 +86,7 @@ func ExampleCompact_digest() {
 		},
 	}
 	var out strings.Builder
-	done, err := Compact(strings.NewReader(session), &out, 2000, small(), refuses)
+	done, err := Compact(context.Background(), strings.NewReader(session), &out, 2000, small(), refuses)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -107,12 +108,16 @@ func Example_trim() {
 	}
 	s := pipeline.DefaultSettings()
 	s.ToolResultKeepTurns = 1
-	context := pipeline.BuildContext(pipeline.ContextInput{
+	built, err := pipeline.BuildContext(context.Background(), pipeline.ContextInput{
 		Live: file.Conversations[0].Messages, Settings: s,
 		Window: 128_000, Vendor: "openai",
 	})
-	fmt.Printf("%d tool result became a preview, %t\n", context.Stats.Trimmed.ToolResults,
-		context.Stats.Trimmed.SavedTokens > 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%d tool result became a preview, %t\n", built.Stats.Trimmed.ToolResults,
+		built.Stats.Trimmed.SavedTokens > 0)
 	// Output:
 	// 1 tool result became a preview, true
 }
@@ -121,7 +126,7 @@ func Example_trim() {
 func TestNotDueIsUnchanged(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	done, err := Compact(strings.NewReader(session), &out, 200_000, pipeline.DefaultSettings(), Model{})
+	done, err := Compact(t.Context(), strings.NewReader(session), &out, 200_000, pipeline.DefaultSettings(), Model{})
 	if err != nil || done.Decision.Fired || done.After != done.Before || strings.TrimSpace(out.String()) != session {
 		t.Errorf("%+v, %v\n%s", done.Decision, err, out.String())
 	}
@@ -152,7 +157,7 @@ func TestAsksAnthropic(t *testing.T) {
 				Key:     "test-key",
 				Answers: []vendorserver.Answer{tt.answer},
 			})
-			done, err := Compact(strings.NewReader(session), io.Discard, 2000, small(),
+			done, err := Compact(t.Context(), strings.NewReader(session), io.Discard, 2000, small(),
 				anthropic(vendor.URL, "test-key", "claude-sonnet-4-5"))
 			if err != nil || done.After >= done.Before {
 				t.Fatalf("%+v, %v", done, err)
@@ -181,7 +186,7 @@ func TestRecordedSessions(t *testing.T) {
 			return
 		}
 		var out, report strings.Builder
-		if err := run(file.Path, 10_000, Model{}, &out, &report); err != nil {
+		if err := run(t.Context(), file.Path, 10_000, Model{}, &out, &report); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}

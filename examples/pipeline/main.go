@@ -8,6 +8,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -25,19 +26,19 @@ func main() {
 	if key := os.Getenv("ANTHROPIC_API_KEY"); key != "" {
 		model = anthropic("https://api.anthropic.com", key, "claude-sonnet-4-5")
 	}
-	if err := run(flag.Arg(0), *window, model, os.Stdout, os.Stderr); err != nil {
+	if err := run(context.Background(), flag.Arg(0), *window, model, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "pipeline:", err)
 		os.Exit(1)
 	}
 }
 
-func run(path string, window int, model Model, out, report io.Writer) error {
+func run(ctx context.Context, path string, window int, model Model, out, report io.Writer) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	done, err := Compact(file, out, window, pipeline.DefaultSettings(), model)
+	done, err := Compact(ctx, file, out, window, pipeline.DefaultSettings(), model)
 	if err != nil {
 		return err
 	}

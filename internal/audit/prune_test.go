@@ -155,7 +155,11 @@ func contextFrom(t testing.TB, s *scenario.System, ref store.ConversationRef, ma
 		t.Fatal(err)
 	}
 	v.Settings.ToolResultKeepTurns = 0 // whole
-	written, err := conversation.EncodeContext(v, v.Context())
+	current, err := v.Context(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := conversation.EncodeContext(v, current)
 	if err != nil {
 		t.Fatal(err)
 	}

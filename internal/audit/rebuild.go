@@ -119,7 +119,11 @@ func checkContext(ctx context.Context, s *store.Store, run runs.Run, m markers.M
 	if err != nil {
 		return Check{}, err
 	}
-	built, err := conversation.EncodeContext(view, view.Context())
+	current, err := view.Context(ctx)
+	if err != nil {
+		return Check{}, err
+	}
+	built, err := conversation.EncodeContext(view, current)
 	if err != nil {
 		return Check{}, err
 	}

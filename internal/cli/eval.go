@@ -194,7 +194,11 @@ func (a *app) evalFiles(ctx context.Context, files []string, f *evalFlags) error
 	skipped, err := a.eachConversation(ctx, files, f, func(c transcript.Conversation) error {
 		var outcomes []eval.Outcome
 		for _, m := range eval.Methods {
-			outcomes = append(outcomes, eval.Survive(c.Messages, m, f.Options))
+			out, err := eval.Survive(ctx, c.Messages, m, f.Options)
+			if err != nil {
+				return err
+			}
+			outcomes = append(outcomes, out)
 		}
 		report.Add(outcomes)
 		return nil

@@ -139,7 +139,9 @@ func (m *modelEval) survive(ctx context.Context, a *app, c transcript.Conversati
 			return t.Outcome(), err
 		}
 		tokens = built.Tokens
-		t.Compacted(run.Covers.To, contextText(built), before, tokens)
+		if err := t.Compacted(ctx, run.Covers.To, contextText(built), before, tokens); err != nil {
+			return t.Outcome(), err
+		}
 	}
 	return t.Outcome(), nil
 }

@@ -298,7 +298,11 @@ func (r *reading) summary(ctx context.Context, ref store.ConversationRef,
 		if w := view.Conversation.Window; w > 0 {
 			tokens = min(tokens, w/4)
 		}
-		text = pipeline.Digest(pipeline.DigestInput{Messages: covered, BudgetChars: tokens * digestCharsPerToken})
+		text, err = pipeline.Digest(ctx,
+			pipeline.DigestInput{Messages: covered, BudgetChars: tokens * digestCharsPerToken})
+		if err != nil {
+			return "", true, err
+		}
 	}
 	return pipeline.SummaryText(pipeline.SummaryTextInput{
 		Summary: text, Digest: digest, UnderWay: pipeline.UnderWay(covered), TailKept: true,

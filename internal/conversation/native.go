@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -125,10 +126,14 @@ func (v View) CanCompactNatively(vendor llm.Vendor, model string) (form contract
 
 // NativeMessages returns the messages for a native compaction up to message coversTo: the beginning of the context,
 // as the agent sends it, without system messages, which are not compacted.
-func (v View) NativeMessages(coversTo int64) ([][]byte, int, error) {
+func (v View) NativeMessages(ctx context.Context, coversTo int64) ([][]byte, int, error) {
 	var items []pipeline.ContextItem
 	tokens := 0
-	for _, it := range v.Context().Items {
+	now, err := v.Context(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, it := range now.Items {
 		if it.Message != nil {
 			if it.Message.Seq > coversTo {
 				break

@@ -44,7 +44,7 @@ func TestNativeMessagesEndWithoutSpace(t *testing.T) {
 				m.Seq = int64(i + 1)
 				v.Messages = append(v.Messages, m)
 			}
-			got, _, err := v.NativeMessages(2)
+			got, _, err := v.NativeMessages(t.Context(), 2)
 			if err != nil || len(got) != 2 || string(got[0]) != user || string(got[1]) != c.want {
 				t.Errorf("%q, %v; the last one should be %s", got, err, c.want)
 			}

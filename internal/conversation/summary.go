@@ -91,7 +91,10 @@ func (v View) LookAhead(ctx context.Context, m markers.NewMarker, summary string
 			source = append(source, msg)
 		}
 	}
-	text, found := pipeline.VerifySummary(summary, source, tail)
+	text, found, err := pipeline.VerifySummary(ctx, summary, source, tail)
+	if err != nil {
+		return "", 0, err
+	}
 	redaction, err := v.Redaction(ctx, nil) // the appended text comes from the messages
 	if err != nil {
 		return "", 0, err

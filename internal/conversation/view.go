@@ -119,8 +119,8 @@ func (v View) SeenSeq() int64 {
 	return max(v.Marker.ValveUpTo, v.Marker.CoversTo)
 }
 
-// Context returns what the model is sent next.
-func (v View) Context() pipeline.Context {
+// Context returns what the model is sent next. The error is that of ctx, if it is done first.
+func (v View) Context(ctx context.Context) (pipeline.Context, error) {
 	in := pipeline.ContextInput{
 		Live: v.Messages, Settings: v.Settings.Settings, Window: v.Conversation.Window, Vendor: v.APIType(),
 		OldRules: v.OldRules,
@@ -132,7 +132,7 @@ func (v View) Context() pipeline.Context {
 	for _, e := range v.Source.Enrichments {
 		in.Enrichments = append(in.Enrichments, pipeline.Enrichment{Key: e.Key, Text: string(e.Value)})
 	}
-	return pipeline.BuildContext(in)
+	return pipeline.BuildContext(ctx, in)
 }
 
 // After returns the view as it will be after the marker is applied: its summary replaces the covered messages.

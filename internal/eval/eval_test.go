@@ -2,6 +2,7 @@ package eval_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"encoding/xml"
 	"flag"
@@ -20,12 +21,21 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
+// survive is eval.Survive with a context that is never done.
+func survive(messages []pipeline.Message, m eval.Method, o eval.Options) eval.Outcome {
+	out, err := eval.Survive(context.Background(), messages, m, o)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
 func report(o eval.Options, talks ...[]pipeline.Message) *eval.Report {
 	r := eval.NewReport(o, eval.Methods)
 	for _, messages := range talks {
 		var outcomes []eval.Outcome
 		for _, m := range eval.Methods {
-			outcomes = append(outcomes, eval.Survive(messages, m, o))
+			outcomes = append(outcomes, survive(messages, m, o))
 		}
 		r.Add(outcomes)
 	}
@@ -102,7 +112,7 @@ func TestSurvivalIsSound(t *testing.T) {
 	for _, m := range eval.Methods {
 		for _, window := range []int{3000, 6000, 12_000} {
 			o := eval.Options{Window: window, SummaryTokens: window / 8, Generations: 3}
-			out := eval.Survive(talk(40), m, o)
+			out := survive(talk(40), m, o)
 			if out.Compactions < o.Generations {
 				t.Errorf("%v in %d tokens: %d compactions", m, window, out.Compactions)
 			}
@@ -171,7 +181,7 @@ func TestCorpus(t *testing.T) {
 				c.Messages[i].Tokens = pipeline.EstimateMessage(c.Messages[i])
 			}
 			for _, m := range []eval.Method{eval.Methods[0], eval.Methods[3]} {
-				out := eval.Survive(c.Messages, m, o)
+				out := survive(c.Messages, m, o)
 				compactions += out.Compactions
 				check(t, f.Name, out, o.Generations)
 			}

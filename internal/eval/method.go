@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"strings"
 
 	"precis/pipeline"
@@ -49,33 +50,41 @@ var Methods = []Method{
 
 // shown returns the messages as a summarizer gets them, within a budget in chars. The prior summary is whole with every
 // policy.
-func (p Policy) shown(source []pipeline.Message, budget int, s pipeline.Settings) string {
+func (p Policy) shown(ctx context.Context, source []pipeline.Message, budget int, s pipeline.Settings) (
+	string, error,
+) {
 	if p != Ours && len(source) > 0 && source[0].Kind == pipeline.KindSummary {
-		prior := rendered(source[0], budget) + "\n"
-		return prior + p.cut(source[1:], budget-pipeline.Chars(prior))
+		prior, err := rendered(ctx, source[0], budget)
+		if err != nil {
+			return "", err
+		}
+		prior += "\n"
+		rest, err := p.cut(ctx, source[1:], budget-pipeline.Chars(prior))
+		return prior + rest, err
 	}
 	if p != Ours {
-		return p.cut(source, budget)
+		return p.cut(ctx, source, budget)
 	}
-	return pipeline.Slim(pipeline.SlimInput{
+	slimmed, err := pipeline.Slim(ctx, pipeline.SlimInput{
 		Messages: source, BudgetChars: budget, ToolDropThreshold: s.ToolDropThreshold, MinUsefulChars: s.MinUsefulChars,
-	}).Text
+	})
+	return slimmed.Text, err
 }
 
 // cut makes messages fit by one of the other policies. It treats the prior summary as the oldest message.
-func (p Policy) cut(source []pipeline.Message, budget int) string {
+func (p Policy) cut(ctx context.Context, source []pipeline.Message, budget int) (string, error) {
 	if p == UniformCap {
-		return cutAlike(source, budget)
+		return cutAlike(ctx, source, budget)
 	}
-	return newestThatFit(source, budget)
+	return newestThatFit(ctx, source, budget)
 }
 
 // rendered returns one message as a summarizer sees it. A limit is kept by cutting its text.
-func rendered(m pipeline.Message, limit int) string {
-	text := pipeline.Slim(pipeline.SlimInput{Messages: []pipeline.Message{m}, BudgetChars: 1 << 40}).Text
-	text = strings.TrimRight(text, "\n")
-	if text == "" || pipeline.Chars(text) <= limit {
-		return text
+func rendered(ctx context.Context, m pipeline.Message, limit int) (string, error) {
+	slimmed, err := pipeline.Slim(ctx, pipeline.SlimInput{Messages: []pipeline.Message{m}, BudgetChars: 1 << 40})
+	text := strings.TrimRight(slimmed.Text, "\n")
+	if err != nil || text == "" || pipeline.Chars(text) <= limit {
+		return text, err
 	}
 	end := ""
 	if at := strings.LastIndex(text, "\n</"); at >= 0 {
@@ -83,16 +92,19 @@ func rendered(m pipeline.Message, limit int) string {
 	}
 	room := limit - pipeline.Chars(end)
 	if room <= 0 {
-		return ""
+		return "", nil
 	}
-	return pipeline.Truncate(text, room) + end
+	return pipeline.Truncate(text, room) + end, nil
 }
 
 // newestThatFit keeps the newest messages whole, and as much of the one before them as there is room for.
-func newestThatFit(source []pipeline.Message, budget int) string {
+func newestThatFit(ctx context.Context, source []pipeline.Message, budget int) (string, error) {
 	var kept []string
 	for i := len(source) - 1; i >= 0 && budget > 1; i-- {
-		text := rendered(source[i], budget-1)
+		text, err := rendered(ctx, source[i], budget-1)
+		if err != nil {
+			return "", err
+		}
 		if text == "" {
 			continue
 		}
@@ -103,17 +115,21 @@ func newestThatFit(source []pipeline.Message, budget int) string {
 	for i := len(kept) - 1; i >= 0; i-- {
 		b.WriteString(kept[i] + "\n")
 	}
-	return b.String()
+	return b.String(), nil
 }
 
 // cutAlike cuts every message to the same size.
-func cutAlike(source []pipeline.Message, budget int) string {
+func cutAlike(ctx context.Context, source []pipeline.Message, budget int) (string, error) {
 	share := budget/max(len(source), 1) - 1
 	var b strings.Builder
 	for _, m := range source {
-		if text := rendered(m, share); text != "" {
+		text, err := rendered(ctx, m, share)
+		if err != nil {
+			return "", err
+		}
+		if text != "" {
 			b.WriteString(text + "\n")
 		}
 	}
-	return b.String()
+	return b.String(), nil
 }

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"strings"
 
 	"precis/pipeline"
@@ -105,8 +106,8 @@ type run struct {
 
 // Survive grows a conversation message by message, compacts it by the method whenever it reaches the limit and no call
 // is open, and measures after each compaction which earlier facts are still in the context: see Tracker.
-// Messages must have their Seq and Tokens.
-func Survive(messages []pipeline.Message, m Method, o Options) Outcome {
+// Messages must have their Seq and Tokens. The error is that of ctx, if it is done first.
+func Survive(ctx context.Context, messages []pipeline.Message, m Method, o Options) (Outcome, error) {
 	s := pipeline.DefaultSettings()
 	s.SummaryMaxTokens = o.SummaryTokens
 	r := &run{Tracker: NewTracker(o.Generations), o: o, method: m, settings: s}
@@ -115,10 +116,12 @@ func Survive(messages []pipeline.Message, m Method, o Options) Outcome {
 		r.Add(msg)
 		r.live = append(r.live, msg)
 		if r.tokens += msg.Tokens; r.tokens >= o.Limit() && rests[i] {
-			r.compact()
+			if err := r.compact(ctx); err != nil {
+				return Outcome{}, err
+			}
 		}
 	}
-	return r.Outcome()
+	return r.Outcome(), nil
 }
 
 // Limit returns the size at which a compaction starts, in tokens.
@@ -154,19 +157,20 @@ func Rests(messages []pipeline.Message) []bool {
 }
 
 // compact compacts once and measures the result.
-func (r *run) compact() {
+func (r *run) compact(ctx context.Context) error {
 	live := r.live
 	if r.prior != nil {
 		live = append([]pipeline.Message{*r.prior}, live...)
 	}
 	in := pipeline.PartitionInput{Messages: live, Settings: r.settings, Window: r.o.Window, SeenSeq: r.seen}
 	before := r.tokens
-	part := pipeline.PartitionMessages(in)
-	if part.Nothing != "" {
+	part, err := pipeline.PartitionMessages(ctx, in)
+	if err == nil && part.Nothing != "" {
 		in.Full = true
-		if part = pipeline.PartitionMessages(in); part.Nothing != "" {
-			return
-		}
+		part, err = pipeline.PartitionMessages(ctx, in)
+	}
+	if err != nil || part.Nothing != "" {
+		return err
 	}
 	pick := func(lists ...[]int) []pipeline.Message {
 		var out []pipeline.Message
@@ -178,7 +182,10 @@ func (r *run) compact() {
 		return out
 	}
 	source, tail := pick(part.ToSummarize), pick(part.Carried, part.Tail)
-	summary := r.summary(source, tail)
+	summary, err := r.summary(ctx, source, tail)
+	if err != nil {
+		return err
+	}
 	text := pipeline.SummaryText(pipeline.SummaryTextInput{
 		Summary: summary, Digest: r.method.Summarizer == Digest, UnderWay: pipeline.UnderWay(live),
 		TailKept: len(tail) > 0,
@@ -193,7 +200,7 @@ func (r *run) compact() {
 		r.tokens += m.Tokens
 	}
 	r.seen = r.history[len(r.history)-1].Seq
-	r.Compacted(part.CoversTo, contextText(text, r.live), before, r.tokens)
+	return r.Compacted(ctx, part.CoversTo, contextText(text, r.live), before, r.tokens)
 }
 
 // contextText returns all text of a context that the model can read.
@@ -207,8 +214,8 @@ func contextText(summary string, live []pipeline.Message) string {
 }
 
 // Compacted looks for all facts in a new context. coversTo is the last message that its summary covers, before and
-// after are the context's tokens.
-func (t *Tracker) Compacted(coversTo int64, context string, before, after int) {
+// after are the context's tokens. The error is that of ctx, if it is done first.
+func (t *Tracker) Compacted(ctx context.Context, coversTo int64, text string, before, after int) error {
 	from := t.covered
 	t.covered = max(t.covered, coversTo)
 	t.out.Compactions++
@@ -220,7 +227,11 @@ func (t *Tracker) Compacted(coversTo int64, context string, before, after int) {
 		}
 	}
 	c := &cohort{said: map[pipeline.MentionKind]int{}}
-	for _, f := range pipeline.MentionsOf(covered) {
+	mentions, err := pipeline.MentionsOf(ctx, covered)
+	if err != nil {
+		return err
+	}
+	for _, f := range mentions {
 		if t.counted[f.Kind] == nil {
 			t.counted[f.Kind] = map[string]bool{}
 		}
@@ -237,26 +248,39 @@ func (t *Tracker) Compacted(coversTo int64, context string, before, after int) {
 			continue
 		}
 		kept := map[pipeline.MentionKind]int{}
-		for i, there := range pipeline.MentionedIn(c.facts, context) {
+		mentioned, err := pipeline.MentionedIn(ctx, c.facts, text)
+		if err != nil {
+			return err
+		}
+		for i, there := range mentioned {
 			if c.alive[i] = c.alive[i] && there; c.alive[i] {
 				kept[c.facts[i].Kind]++
 			}
 		}
 		c.kept = append(c.kept, kept)
 	}
-	if open, _ := pipeline.OpenTasks(t.history); len(open) > 0 && t.out.Compactions <= t.generations {
+	open, _, err := pipeline.OpenTasks(ctx, t.history)
+	if err != nil {
+		return err
+	}
+	if len(open) > 0 && t.out.Compactions <= t.generations {
 		tasks := make([]pipeline.Mention, len(open))
 		for i, text := range open {
 			tasks[i] = pipeline.Mention{Kind: pipeline.MentionTask, Text: text}
 		}
 		tally := &t.tasks[t.out.Compactions-1]
-		for _, there := range pipeline.MentionedIn(tasks, context) {
+		mentioned, err := pipeline.MentionedIn(ctx, tasks, text)
+		if err != nil {
+			return err
+		}
+		for _, there := range mentioned {
 			tally.Said++
 			if there {
 				tally.Kept++
 			}
 		}
 	}
+	return nil
 }
 
 // Outcome returns the sums over the cohorts that were followed through all generations.
@@ -282,7 +306,7 @@ func (t *Tracker) Outcome() Outcome {
 }
 
 // summary writes the summary by the run's method.
-func (r *run) summary(source, tail []pipeline.Message) string {
+func (r *run) summary(ctx context.Context, source, tail []pipeline.Message) (string, error) {
 	chars, tokens := 0, 0
 	for _, m := range source {
 		text := pipeline.RenderMessage(m)
@@ -296,15 +320,24 @@ func (r *run) summary(source, tail []pipeline.Message) string {
 	room := int(float64(min(r.settings.SummaryMaxTokens, r.o.Window/4)) * perToken)
 	if r.method.Summarizer == Digest {
 		if r.method.Policy == Ours {
-			return pipeline.Digest(pipeline.DigestInput{Messages: source, BudgetChars: room})
+			return pipeline.Digest(ctx, pipeline.DigestInput{Messages: source, BudgetChars: room})
 		}
-		return r.method.Policy.cut(source, room)
+		return r.method.Policy.cut(ctx, source, room)
 	}
 	// The summarizer has half of the window for its input, so that something has to be cut.
-	shown := r.method.Policy.shown(source, int(float64(r.o.Window/2)*perToken), r.settings)
-	summary := write(shown, room)
+	shown, err := r.method.Policy.shown(ctx, source, int(float64(r.o.Window/2)*perToken), r.settings)
+	if err != nil {
+		return "", err
+	}
 	// The product checks any model's answer in the same way.
-	summary = pipeline.UserMessagesSection(summary, pipeline.SummarizedUsers(source), r.settings.SummaryMaxTokens*3/4)
-	summary, _ = pipeline.VerifySummary(summary, source, tail)
-	return summary
+	users, err := pipeline.SummarizedUsers(ctx, source)
+	if err != nil {
+		return "", err
+	}
+	summary, err := pipeline.UserMessagesSection(ctx, write(shown, room), users, r.settings.SummaryMaxTokens*3/4)
+	if err != nil {
+		return "", err
+	}
+	summary, _, err = pipeline.VerifySummary(ctx, summary, source, tail)
+	return summary, err
 }

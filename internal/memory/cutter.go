@@ -28,7 +28,7 @@ type cutter struct {
 	calls []pipeline.Message
 }
 
-func (c *cutter) add(msg conversations.Message, d decoded) error {
+func (c *cutter) add(ctx context.Context, msg conversations.Message, d decoded) error {
 	open, text, end := d.quote()
 	for from := 0; ; {
 		rest := frameBytes + len(text) - from
@@ -39,14 +39,14 @@ func (c *cutter) add(msg conversations.Message, d decoded) error {
 		}
 		// A message that fits into a segment gets into the next one. A larger one begins here if there is some room.
 		if c.now != nil && (rest <= SegmentBytes-headBytes || room < SegmentBytes/4) {
-			if err := c.close(); err != nil {
+			if err := c.close(ctx); err != nil {
 				return err
 			}
 			continue
 		}
 		to := from + cut(text[from:], room-frameBytes)
 		c.put(msg, d, from, to, element(open, text, end, from, to), len(text))
-		if err := c.close(); err != nil {
+		if err := c.close(ctx); err != nil {
 			return err
 		}
 		from = to
@@ -85,11 +85,14 @@ func (c *cutter) put(msg conversations.Message, d decoded, from, to int, element
 }
 
 // close ends the current segment.
-func (c *cutter) close() error {
+func (c *cutter) close(ctx context.Context) error {
 	if c.now == nil {
 		return nil
 	}
-	files, changed := pipeline.FilesTouched(c.calls)
+	files, changed, err := pipeline.FilesTouched(ctx, c.calls)
+	if err != nil {
+		return err
+	}
 	slices.Reverse(files)
 	for i, f := range files {
 		if i == maxIndexFiles {
@@ -145,11 +148,11 @@ func (m Memory) cut(ctx context.Context, codec transcript.Codec, ref store.Conve
 		if err != nil {
 			return err
 		}
-		if err := c.add(msg, decode(codec, msg)); err != nil {
+		if err := c.add(ctx, msg, decode(codec, msg)); err != nil {
 			return err
 		}
 	}
-	return c.close()
+	return c.close(ctx)
 }
 
 const (

@@ -31,11 +31,11 @@ func TestCutter(t *testing.T) {
 			}}
 			_, text, _ := d.quote()
 			texts = append(texts, text)
-			if err := c.add(conversations.Message{Seq: int64(i + 1), Tokens: 10}, d); err != nil {
+			if err := c.add(t.Context(), conversations.Message{Seq: int64(i + 1), Tokens: 10}, d); err != nil {
 				rt.Fatal(err)
 			}
 		}
-		if err := c.close(); err != nil {
+		if err := c.close(t.Context()); err != nil {
 			rt.Fatal(err)
 		}
 		at := Place{Seq: 1}

@@ -140,7 +140,10 @@ func (s *Service) application(ctx context.Context, ref store.ConversationRef, vi
 		}
 		text = string(raw)
 	}
-	before := view.Context()
+	before, err := view.Context(ctx)
+	if err != nil {
+		return nil, err
+	}
 	decision := pipeline.EvaluateTrigger(view.TriggerInput(before), view.Settings.Settings)
 	var native []byte
 	if marker.Native != "" {
@@ -148,7 +151,10 @@ func (s *Service) application(ctx context.Context, ref store.ConversationRef, vi
 			return nil, err
 		}
 	}
-	then := whole.After(marker, text).WithNative(native).Context()
+	then, err := whole.After(marker, text).WithNative(native).Context(ctx)
+	if err != nil {
+		return nil, err
+	}
 	replaces := view.Marker != nil && view.Marker.Digest && !m.Digest
 	if then.Stats.Tokens >= before.Stats.Tokens && !replaces {
 		return nil, nil

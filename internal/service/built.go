@@ -37,18 +37,21 @@ func (s *Service) BuildContext(ctx context.Context, ref store.ConversationRef) (
 	if err != nil {
 		return BuiltContext{}, refused(err)
 	}
-	return builtOf(view), nil
+	return builtOf(ctx, view)
 }
 
-func builtOf(view conversation.View) BuiltContext {
-	built := view.Context()
+func builtOf(ctx context.Context, view conversation.View) (BuiltContext, error) {
+	built, err := view.Context(ctx)
+	if err != nil {
+		return BuiltContext{}, refused(err)
+	}
 	out := BuiltContext{
 		Meta: view.Meta(), Items: built.Items, Tokens: built.Stats.Tokens, Stats: view.Stats(built), codec: view.Codec,
 	}
 	if view.Marker != nil {
 		out.Summary = string(view.Summary)
 	}
-	return out
+	return out, nil
 }
 
 // Readable decodes the entries as they are sent, with their edits, and leaves out those of which nothing is sent.

@@ -134,14 +134,18 @@ func (s *Service) CompactAndWait(ctx context.Context, ref store.ConversationRef,
 	if err != nil {
 		return Compacted{}, refused(err)
 	}
-	out := Compacted{MessagesBefore: len(before.Context().Items)}
+	was, err := before.Context(ctx)
+	if err != nil {
+		return Compacted{}, refused(err)
+	}
+	out := Compacted{MessagesBefore: len(was.Items)}
 	run, after, err := s.compact(ctx, ref, req, f)
 	out.Run = runreport.Of(run)
 	if err != nil {
 		return out, refused(err)
 	}
-	out.Context = builtOf(after)
-	return out, nil
+	out.Context, err = builtOf(ctx, after)
+	return out, err
 }
 
 // checkCompact returns an error for the first field that is not valid.

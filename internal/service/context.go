@@ -32,7 +32,7 @@ func (s *Service) Context(ctx context.Context, ref store.ConversationRef, req Co
 	if err != nil {
 		return wire.Context{}, refused(err)
 	}
-	out, _, err := contextOf(view, req)
+	out, _, err := contextOf(ctx, view, req)
 	return out, refused(err)
 }
 
@@ -44,11 +44,16 @@ func (r ContextRequest) check() error {
 }
 
 // contextOf returns a view's context in the requested format, and as it was built.
-func contextOf(view conversation.View, req ContextRequest) (wire.Context, pipeline.Context, error) {
+func contextOf(ctx context.Context, view conversation.View, req ContextRequest) (
+	wire.Context, pipeline.Context, error,
+) {
 	if req.MaxInputTokens > 0 {
 		view.Settings.MaxInputTokens = req.MaxInputTokens
 	}
-	built := view.Context()
+	built, err := view.Context(ctx)
+	if err != nil {
+		return wire.Context{}, built, err
+	}
 	meta := view.Meta()
 	to := transcript.Format(req.Format)
 	if to == "" {

@@ -67,7 +67,7 @@ func (s *Service) CompactOnce(ctx context.Context, tenant string, req OneShotReq
 	if err != nil {
 		return out, refused(err)
 	}
-	got, _, err := contextOf(view, ContextRequest{Format: req.Format})
+	got, _, err := contextOf(ctx, view, ContextRequest{Format: req.Format})
 	if err != nil {
 		return out, refused(err)
 	}

@@ -113,7 +113,7 @@ func (s *Service) openContext(ctx context.Context, ref store.ConversationRef, li
 	if err != nil {
 		return wire.Context{}, err
 	}
-	out, built, err := contextOf(view, req)
+	out, built, err := contextOf(ctx, view, req)
 	if err != nil || req.MaxInputTokens > 0 {
 		return out, err
 	}

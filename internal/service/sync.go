@@ -243,7 +243,7 @@ func (s *Service) matchContext(ctx context.Context, ref store.ConversationRef, l
 		return matching{}, err
 	}
 	view.Settings.MaxInputTokens = 0 // turns that were left out for it are skipped by align
-	entries, err := entriesOf(view)
+	entries, err := entriesOf(ctx, view)
 	if err != nil {
 		return matching{}, err
 	}
@@ -309,10 +309,13 @@ type entry struct {
 	message *pipeline.Message
 }
 
-func entriesOf(view conversation.View) ([]entry, error) {
-	items := view.Context().Items
-	entries := make([]entry, 0, len(items))
-	for _, item := range items {
+func entriesOf(ctx context.Context, view conversation.View) ([]entry, error) {
+	current, err := view.Context(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]entry, 0, len(current.Items))
+	for _, item := range current.Items {
 		encoded, err := transcript.EncodeItems(view.Codec, []pipeline.ContextItem{item})
 		if err != nil {
 			return nil, err

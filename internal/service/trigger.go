@@ -87,7 +87,10 @@ func (tc *triggerCheck) measure(ctx context.Context, m triggers.State, settings 
 		tc.s.Log.Warn("a conversation could not be measured", "conversation", m.Conversation.Ref.String(), "error", err)
 		return nil
 	}
-	now := view.Context()
+	now, err := view.Context(ctx)
+	if err != nil {
+		return err
+	}
 	in := view.TriggerInput(now)
 	in.Overflow = tc.overflow
 	tc.decision = pipeline.EvaluateTrigger(in, settings.Settings)

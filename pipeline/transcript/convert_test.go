@@ -105,9 +105,9 @@ func convertsTo(t *testing.T, path string, to transcript.Format) {
 		t.Fatal(err)
 	}
 	conv := file.Conversations[0]
-	context := pipeline.BuildContext(pipeline.ContextInput{
+	context := must(pipeline.BuildContext(t.Context(), pipeline.ContextInput{
 		Live: conv.Messages, Settings: pipeline.DefaultSettings(), Vendor: string(conv.Format.API()),
-	})
+	}))
 	out, err := convert.Conversation(conv.Meta, context.Items, to)
 	if err != nil {
 		t.Fatal(err)

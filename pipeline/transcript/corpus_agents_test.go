@@ -170,7 +170,10 @@ func compacted(t *testing.T, c transcript.Conversation, window int) {
 		c.Messages[i].Tokens = pipeline.EstimateMessage(c.Messages[i])
 	}
 	s := pipeline.DefaultSettings()
-	p := pipeline.PartitionMessages(pipeline.PartitionInput{Messages: c.Messages, Settings: s, Window: window})
+	p := must(pipeline.PartitionMessages(t.Context(), pipeline.PartitionInput{
+		Messages: c.Messages,
+		Settings: s, Window: window,
+	}))
 	var live, source []pipeline.Message
 	for _, list := range [][]int{p.System, p.UserInfo, p.Carried, p.Tail} {
 		for _, i := range list {
@@ -182,13 +185,16 @@ func compacted(t *testing.T, c transcript.Conversation, window int) {
 	}
 	in := pipeline.ContextInput{Live: live, Settings: s, Window: window}
 	if p.Nothing == "" {
-		summary, _ := pipeline.VerifySummary("1. Primary request and intent: go on", source, live)
+		summary, _, err := pipeline.VerifySummary(t.Context(), "1. Primary request and intent: go on", source, live)
+		if err != nil {
+			t.Fatal(err)
+		}
 		in.SummaryText = pipeline.SummaryText(pipeline.SummaryTextInput{
 			Summary:  summary,
 			UnderWay: pipeline.UnderWay(c.Messages), TailKept: len(p.Tail) > 0,
 		})
 	}
-	context := pipeline.BuildContext(in)
+	context := must(pipeline.BuildContext(t.Context(), in))
 	out := transcript.Output{Meta: c.Meta, Items: context.Items, Trigger: "auto", TokensBefore: 1234}
 
 	var same bytes.Buffer
@@ -211,7 +217,7 @@ func compacted(t *testing.T, c transcript.Conversation, window int) {
 	} {
 		// A context is built for one API, because its content depends on what the API takes.
 		in.Vendor = string(target)
-		out.Items = pipeline.BuildContext(in).Items
+		out.Items = must(pipeline.BuildContext(t.Context(), in)).Items
 		var b bytes.Buffer
 		if _, err := convert.WriteFile(&b, target, out); err != nil {
 			t.Fatalf("window %d, to %s: %v", window, target, err)

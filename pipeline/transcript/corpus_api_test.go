@@ -137,16 +137,16 @@ func writtenEverywhere(t *testing.T, own transcript.Format, c transcript.Convers
 	t.Helper()
 	settings := pipeline.DefaultSettings()
 	vendor := string(c.Format.API())
-	whole := pipeline.BuildContext(pipeline.ContextInput{
+	whole := must(pipeline.BuildContext(t.Context(), pipeline.ContextInput{
 		Live: c.Messages, Settings: settings, Window: 200_000,
 		Vendor: vendor,
-	})
+	}))
 	contexts := map[string]pipeline.Context{"whole": whole}
 	for _, full := range []bool{false, true} {
-		p := pipeline.PartitionMessages(pipeline.PartitionInput{
+		p := must(pipeline.PartitionMessages(t.Context(), pipeline.PartitionInput{
 			Messages: c.Messages, Settings: settings, Full: full,
 			Window: 40_000,
-		})
+		}))
 		if p.Nothing != "" {
 			continue
 		}
@@ -154,11 +154,11 @@ func writtenEverywhere(t *testing.T, own transcript.Format, c transcript.Convers
 		for _, i := range slices.Concat(p.System, p.UserInfo, p.Carried, p.Tail) {
 			live = append(live, c.Messages[i])
 		}
-		contexts[fmt.Sprintf("divided, full %v", full)] = pipeline.BuildContext(pipeline.ContextInput{
+		contexts[fmt.Sprintf("divided, full %v", full)] = must(pipeline.BuildContext(t.Context(), pipeline.ContextInput{
 			Live: live, Settings: settings, Window: 40_000, Vendor: vendor,
 			SummaryText: pipeline.SummaryText(pipeline.SummaryTextInput{Summary: "It went well.", TailKept: true}),
 			Enrichments: []pipeline.Enrichment{{Key: "todo", Text: "rest"}},
-		})
+		}))
 	}
 	for name, context := range contexts {
 		for _, target := range targets {

@@ -240,10 +240,10 @@ func written(t *testing.T, f transcript.File) {
 			if f.Format == transcript.ClaudeCode {
 				vendor = string(transcript.Anthropic)
 			}
-			context := pipeline.BuildContext(pipeline.ContextInput{
+			context := must(pipeline.BuildContext(t.Context(), pipeline.ContextInput{
 				Live: c.Messages, SummaryText: "<conversation_summary>\nearlier\n</conversation_summary>",
 				Settings: pipeline.DefaultSettings(), Window: 200_000, Vendor: vendor,
-			})
+			}))
 			var b bytes.Buffer
 			losses, err := convert.WriteFile(&b, target, transcript.Output{Meta: c.Meta, Items: context.Items})
 			if err != nil {

@@ -2,6 +2,7 @@ package transcript_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -206,11 +207,11 @@ func compactedContext(c transcript.Conversation) []pipeline.ContextItem {
 			kept = append(kept, m)
 		}
 	}
-	return pipeline.BuildContext(pipeline.ContextInput{
+	return must(pipeline.BuildContext(context.Background(), pipeline.ContextInput{
 		Live: kept, Settings: pipeline.DefaultSettings(),
 		SummaryText: "<conversation_summary>\nAll of it.\n</conversation_summary>\n\nGo on.",
 		Enrichments: []pipeline.Enrichment{{Key: "todo", Text: "one thing"}},
-	}).Items
+	})).Items
 }
 
 // Each file is compacted and written to golden files in its own format, and as requests.

@@ -93,7 +93,11 @@ func (s *System) View(ref store.ConversationRef) conversation.View {
 func (s *System) Context(ref store.ConversationRef) []string {
 	s.T.Helper()
 	v := s.View(ref)
-	messages, err := transcript.EncodeItems(v.Codec, v.Context().Items)
+	current, err := v.Context(s.T.Context())
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	messages, err := transcript.EncodeItems(v.Codec, current.Items)
 	if err != nil {
 		s.T.Fatal(err)
 	}
