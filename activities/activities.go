@@ -10,6 +10,7 @@
 //	reassemble.go   6. the new context, and the marker
 //	finish.go       closing a run that applied nothing
 //	attempt.go      around each stage: heartbeats, the record of the attempt, its stored result, error kinds
+//	turns.go        how tenants share the cores of a worker
 //	load.go         the conversation as the attempt sees it
 //	record.go       what a replay reads from the record of its original; compare.go, replay.go: how the two differ
 //	child.go        for a workflow that has a run as its child
@@ -19,11 +20,13 @@ package activities
 import (
 	"fmt"
 	"log/slog"
+	"runtime"
 	"time"
 
 	"precis/internal/config"
 	"precis/internal/contract"
 	"precis/internal/conversation"
+	"precis/internal/fair"
 	"precis/internal/llm"
 	"precis/internal/store"
 	"precis/internal/telemetry"
@@ -42,6 +45,7 @@ type Activities struct {
 	Metrics *telemetry.Metrics
 
 	clients      map[string]llm.Client
+	turns        *fair.Queue
 	installation conversation.Installation
 }
 
@@ -53,6 +57,7 @@ func New(s *store.Store, c config.Config, log *slog.Logger, worker string,
 	a := &Activities{
 		Store: s, Config: c, Log: log, Worker: worker + " " + version.Code(), Metrics: tel.Metrics(),
 		clients: map[string]llm.Client{}, installation: conversation.InstallationOf(c),
+		turns: fair.New(runtime.GOMAXPROCS(0)),
 	}
 	for name, v := range c.Vendors {
 		if v.BaseURL == "" {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/sethvargo/go-retry"
 
-	"precis/internal/config"
 	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/llm"
@@ -67,11 +66,14 @@ func (a *Activities) ask(ctx context.Context, w writing, prompt pipeline.Prompt)
 		return recordedAnswer{}, err
 	}
 
-	booked := modelcalls.Call{
-		Call: req.Call, Attempt: attemptOf(ctx), Vendor: req.Summarizer.Vendor,
-		Model: req.Summarizer.Model, Request: input,
+	booked, err := a.booking(w, input)
+	if err != nil {
+		return recordedAnswer{}, err
 	}
-	earlier, err := a.Store.ModelCalls.Begin(ctx, runOf(req.Ref), booked)
+	earlier, err := a.begun(ctx, runOf(req.Ref), booked)
+	if spent := (*modelcalls.BudgetError)(nil); errors.As(err, &spent) {
+		return recordedAnswer{}, overBudget(spent)
+	}
 	if err != nil {
 		return recordedAnswer{}, err
 	}
@@ -88,6 +90,7 @@ func (a *Activities) ask(ctx context.Context, w writing, prompt pipeline.Prompt)
 	sent := time.Now()
 	callCtx, cancel := context.WithTimeout(ctx, a.modelTimeout())
 	defer cancel()
+	w.at.turn.End() // others compute while the model writes
 	answered, callErr := client.Call(callCtx, call)
 	took := time.Since(sent)
 	w.notes.ModelMS = took.Milliseconds()
@@ -102,8 +105,20 @@ func (a *Activities) ask(ctx context.Context, w writing, prompt pipeline.Prompt)
 	if err := a.book(ctx, w.at, booked, &record, answered.Status, callErr); err != nil {
 		return record, err
 	}
-	a.countForBreaker(ctx, req.Summarizer.Vendor, callErr, w.view.Settings.Breaker)
-	return record, callErr
+	a.countForBreaker(ctx, w, booked.Attempt, callErr)
+	if callErr != nil {
+		return record, callErr
+	}
+	return record, a.takeTurnAgain(ctx, w.at)
+}
+
+// begun books a call, unless the run has its answer: from an earlier attempt, or to the same bytes in another call.
+func (a *Activities) begun(ctx context.Context, run store.RunRef, call modelcalls.Call) ([]byte, error) {
+	answer, err := a.Store.ModelCalls.AnswerTo(ctx, run, call)
+	if errors.Is(err, store.ErrNotFound) {
+		return a.Store.ModelCalls.Begin(ctx, run, call)
+	}
+	return answer, err
 }
 
 // newCall makes the model call of a prepared input.
@@ -151,6 +166,17 @@ func (a *Activities) recall(ctx context.Context, at *attempt) (recordedAnswer, e
 			return answer, fmt.Errorf("read the recorded answer: %w", err)
 		}
 		at.artifact(contract.ArtifactAnswer, e.Answer)
+		return answer, answer.err()
+	}
+	if sha := rec.artifact(contract.ArtifactAnswer); sha != "" { // that of an earlier call with the same bytes
+		data, err := a.Store.Artifacts.Get(ctx, rec.original.Ref.Tenant, sha)
+		if err != nil {
+			return answer, errPruned(rec.original, fmt.Sprintf("the answer that step %d took over", rec.call), err)
+		}
+		if err := json.Unmarshal(data, &answer); err != nil {
+			return answer, fmt.Errorf("read the recorded answer: %w", err)
+		}
+		at.artifact(contract.ArtifactAnswer, sha)
 		return answer, answer.err()
 	}
 	if kind, message := rec.failure(); kind != "" {
@@ -214,18 +240,26 @@ func complete(status int, err error) bool {
 	return false
 }
 
-// countForBreaker counts what speaks against the vendor's health. Rate limits and overload do not: they pass
-// by themselves.
-func (a *Activities) countForBreaker(ctx context.Context, vendor string, err error, s config.BreakerSettings) {
-	key := breakers.OfVendor(vendor)
+// countForBreaker counts how a call ended for the breaker of the tenant and the model, by the installation's threshold.
+func (a *Activities) countForBreaker(ctx context.Context, w writing, attempt int, err error) {
+	ref, s := w.at.ref, w.req.Summarizer
+	key := a.breakerOf(ref.Tenant, s.Vendor, s.Model)
 	var failure error
-	switch kind := pipeline.KindOf(err); kind {
-	case "":
-		failure = a.Store.Breakers.Reset(ctx, key)
-	case pipeline.Auth, pipeline.Quota, pipeline.ServerError, pipeline.Network, pipeline.Timeout:
-		_, failure = a.Store.Breakers.Trip(ctx, key, kind, shorten(messageOf(err)), s.Failures)
+	if kind := pipeline.KindOf(err); kind == "" {
+		failure = a.Store.Breakers.Answered(ctx, key)
+	} else {
+		call := breakers.Call{Run: runOf(ref), Call: ref.Call, Attempt: attempt}
+		failure = a.Store.Breakers.Failed(ctx, key, call, kind, shorten(messageOf(err)),
+			a.Config.Settings.Breaker.Failures)
 	}
 	if failure != nil && !errors.Is(failure, context.Canceled) {
-		a.Log.Warn("the vendor's breaker was not updated", "vendor", vendor, "error", failure)
+		a.Log.Warn("a breaker was not updated", "breaker", key, "error", failure)
 	}
+}
+
+// breakerOf returns the key of a tenant's breaker for a model.
+func (a *Activities) breakerOf(tenant, vendor, model string) breakers.Key {
+	v := a.Config.Vendors[vendor]
+	credential := llm.Vendor{Name: vendor, Type: v.Type, BaseURL: v.BaseURL, APIKey: v.APIKey, Headers: v.Headers}
+	return breakers.OfModel(tenant, vendor, model, credential.Credential())
 }

@@ -13,6 +13,7 @@ import (
 
 	"precis/internal/api/wire"
 	"precis/internal/contract"
+	"precis/internal/fair"
 	"precis/internal/store"
 	"precis/internal/store/runs"
 	"precis/pipeline"
@@ -25,6 +26,13 @@ type attempt struct {
 	stage contract.Stage
 	// run is nil until open has read it.
 	run *runs.Run
+	// number counts the attempts at the call from 1, and faults those before this one that ended by a fault of ours.
+	number, faults int
+	// heavy is set if the attempt takes turns with those of other tenants. turn is its place among those that compute,
+	// and waited how long it took to get one.
+	heavy  bool
+	turn   *fair.Turn
+	waited time.Duration
 	// reused reports that an earlier attempt at this call had left its result.
 	reused bool
 	// artifacts are the references that the attempt notes, by role.
@@ -68,11 +76,12 @@ func recorded[R, N any](ctx context.Context, a *Activities, stage contract.Stage
 		Worker: a.Worker, Outcome: contract.AttemptStarted,
 	}
 	began := time.Now()
-	if err := a.begin(ctx, ref, row); err != nil {
+	if err := a.begin(ctx, at, &row); err != nil {
 		return none, toTemporal(ctx, err, tries)
 	}
 
 	result, err := guarded(ctx, a, at, work)
+	at.turn.End()
 	row.Outcome, row.Took = contract.AttemptOK, max(time.Since(began), time.Millisecond)
 	if at.reused {
 		row.Outcome = contract.AttemptReused
@@ -85,29 +94,46 @@ func recorded[R, N any](ctx context.Context, a *Activities, stage contract.Stage
 		a.Metrics.StageEnded(ctx, string(row.Stage), string(row.Outcome), string(row.ErrorKind), row.Took)
 	}
 	row.Artifacts = at.artifacts
-	numbers, encodeErr := json.Marshal(contract.Numbers[R, N]{Result: result, Notes: *notes})
-	row.Numbers = numbers
+	var encodeErr error
+	row.Numbers, encodeErr = json.Marshal(contract.Numbers[contract.Numbers[R, N], contract.Waited]{
+		Result: contract.Numbers[R, N]{Result: result, Notes: *notes},
+		Notes:  contract.Waited{WaitedMS: at.waited.Milliseconds()},
+	})
 	// The attempt's own context may have ended; what happened in it is recorded all the same.
 	recordCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	if e := errors.Join(encodeErr, a.Store.Attempts.Record(recordCtx, runOf(ref), row)); e != nil {
 		a.Log.Warn("an attempt was not recorded", "run", ref.Run, "stage", row.Stage, "error", e)
 	}
-	return result, toTemporal(ctx, err, tries)
+	return result, toTemporalAfter(ctx, err, tries, at.faults)
 }
 
 // recordTimeout bounds the write that ends an attempt's record.
 const recordTimeout = 10 * time.Second
 
 // begin records that the attempt starts, and which fallback followed the failed call before it.
-func (a *Activities) begin(ctx context.Context, ref contract.Ref, row runs.Attempt) error {
+func (a *Activities) begin(ctx context.Context, at *attempt, row *runs.Attempt) error {
+	ref := at.ref
 	if ref.FailedCall > 0 {
 		if err := a.Store.Attempts.NoteNext(ctx, runOf(ref), ref.FailedStage, ref.FailedCall, ref.Rung,
 			ref.FailedKind); err != nil {
 			return err
 		}
 	}
-	return a.Store.Attempts.Record(ctx, runOf(ref), row)
+	var err error
+	at.number, at.faults, err = a.Store.Attempts.Begin(ctx, runOf(ref), *row, ref.Tries > 0)
+	row.Attempt = at.number
+	return err
+}
+
+// triedEnough returns an error if the attempts before this one have shown that the stage cannot do it: they took the
+// worker down, did not come to an end or failed by a fault of ours, and the next one would do so too.
+func (at *attempt) triedEnough() error {
+	if at.faults < contract.MaxTries {
+		return nil
+	}
+	return &finalError{pipeline.Errorf(pipeline.Internal, "stage %s was tried %d times, and each time it failed by a "+
+		"fault of precis, took too long or took its worker down", at.stage, at.faults)}
 }
 
 // guarded runs the stage. A panic is a fault of ours and becomes an error of kind internal.
@@ -147,6 +173,9 @@ func once[R, N any](ctx context.Context, a *Activities, at *attempt, notes *N,
 		at.reused = true
 		return decode[R](data, at, notes)
 	case !errors.Is(err, store.ErrNotFound):
+		return result, err
+	}
+	if err := at.triedEnough(); err != nil {
 		return result, err
 	}
 	if err := a.open(ctx, at); err != nil {

@@ -18,15 +18,20 @@ import (
 const maxTransientAttempts = 4
 
 // maxInternalAttempts is how often a fault of ours is tried again, in case it was not one.
-const maxInternalAttempts = 3
+const maxInternalAttempts = contract.MaxTries
 
 // typeUnavailable is the application error type for "Postgres is away": retried for as long as it takes.
 const typeUnavailable = "unavailable"
 
 // toTemporal turns an activity's error into the application error that decides about retries: its type is
 // the error kind, its next delay honors Retry-After, and it carries no text of the conversation. Temporal
-// cuts failures at 4 KiB, so the diagnostics are in run_attempts.
+// cuts failures at 4 KiB, so the diagnostics are in run_attempts. attempt is Temporal's count, from 1.
 func toTemporal(ctx context.Context, err error, attempt int32) error {
+	return toTemporalAfter(ctx, err, attempt, int(attempt)-1)
+}
+
+// toTemporalAfter is toTemporal where it is known how many of the attempts before this one ended by a fault of ours.
+func toTemporalAfter(ctx context.Context, err error, attempt int32, faults int) error {
 	if err == nil {
 		return nil
 	}
@@ -36,6 +41,10 @@ func toTemporal(ctx context.Context, err error, attempt int32) error {
 	if store.Unavailable(err) {
 		return temporal.NewApplicationErrorWithOptions("the database is not reachable: waiting for it", typeUnavailable,
 			temporal.ApplicationErrorOptions{Cause: err, Category: temporal.ApplicationErrorCategoryBenign})
+	}
+	if errors.Is(err, errBusy) {
+		return temporal.NewApplicationErrorWithOptions(errBusy.Error(), typeUnavailable,
+			temporal.ApplicationErrorOptions{Category: temporal.ApplicationErrorCategoryBenign})
 	}
 	if d := (*divergedError)(nil); errors.As(err, &d) {
 		return temporal.NewApplicationErrorWithOptions(shorten(d.says), string(contract.KindDiverged),
@@ -54,7 +63,7 @@ func toTemporal(ctx context.Context, err error, attempt int32) error {
 		options.NonRetryable = attempt >= maxTransientAttempts
 		options.NextRetryDelay = retryDelay(e.RetryAfter, attempt)
 	case e.Kind == pipeline.Internal:
-		options.NonRetryable = attempt >= maxInternalAttempts
+		options.NonRetryable = faults+1 >= maxInternalAttempts
 	default:
 		options.NonRetryable = true
 	}
@@ -83,6 +92,10 @@ func shorten(s string) string {
 // kindOfFailure returns the kind under which a failed attempt is recorded.
 func kindOfFailure(ctx context.Context, err error) pipeline.ErrorKind {
 	switch {
+	case errors.Is(err, errBusy):
+		return pipeline.Overloaded
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.As(err, new(*pipeline.Error)):
+		return pipeline.Internal // the stage took longer than any should
 	case ctx.Err() != nil && !errors.As(err, new(*pipeline.Error)):
 		return pipeline.Cancelled
 	case store.Unavailable(err):

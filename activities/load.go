@@ -29,6 +29,9 @@ func (a *Activities) loadNow(ctx context.Context, at *attempt, o contexts.Option
 	if err != nil {
 		return conversation.View{}, err
 	}
+	if err := a.takeTurn(ctx, at, live); err != nil {
+		return conversation.View{}, err
+	}
 	v, err := a.viewOf(live, at.run.Settings)
 	refs, keepErr := conversation.KeepState(ctx, a.Store, runOf(at.ref), v)
 	if keepErr != nil {
@@ -53,6 +56,9 @@ func (a *Activities) loadState(ctx context.Context, at *attempt, sha string, ben
 	live, err := a.Store.Contexts.At(ctx, conversationOf(at.ref), state, contexts.Options{BeneathDigest: beneath})
 	if err != nil {
 		return conversation.View{}, errPruned(original, "a part of the conversation", err)
+	}
+	if err := a.takeTurn(ctx, at, live); err != nil {
+		return conversation.View{}, err
 	}
 	at.artifact(contract.ArtifactSnapshot, sha)
 	settings := at.run.Settings
@@ -94,6 +100,9 @@ func (a *Activities) from(ctx context.Context, at *attempt, view conversation.Vi
 	live, err := a.Store.Contexts.Read(ctx, conversationOf(at.ref),
 		contexts.Options{From: &marker, UpTo: view.Head(), BeneathDigest: beneath})
 	if err != nil {
+		return conversation.View{}, err
+	}
+	if err := a.takeTurn(ctx, at, live); err != nil {
 		return conversation.View{}, err
 	}
 	live.Conversation, live.TurnStart = view.Source.Conversation, view.TurnStart

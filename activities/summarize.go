@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"go.temporal.io/sdk/activity"
-
 	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/store/runs"
@@ -208,9 +206,6 @@ func (a *Activities) keepSummary(ctx context.Context, w writing, text string, fa
 	result.Summary, result.Tokens = artifact.SHA256, pipeline.EstimateText(text)
 	return result, nil
 }
-
-// attemptOf is Temporal's count of this try.
-func attemptOf(ctx context.Context) int { return int(activity.GetInfo(ctx).Attempt) }
 
 // asError returns the pipeline's own error in err, nil if there is none.
 func asError(err error) *pipeline.Error {

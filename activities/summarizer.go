@@ -11,7 +11,6 @@ import (
 	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/llm"
-	"precis/internal/store/breakers"
 	"precis/internal/store/runs"
 	"precis/internal/store/timeline"
 	"precis/pipeline"
@@ -144,12 +143,13 @@ func (a *Activities) summarizerInput(ctx context.Context, at *attempt, notes *co
 	}
 	in.SelfAllowed, in.SelfDenied = self.Allowed, self.Why
 	open, err := given(at, notes, "breakers", breakersField, func() (contract.OpenBreakers, error) {
-		return a.openBreakers(ctx, in, time.Duration(view.Settings.Breaker.CooldownSeconds)*time.Second)
+		return a.openBreakers(ctx, at.ref.Tenant, in)
 	})
 	if err != nil {
 		return in, err
 	}
-	in.BreakerOpen = func(vendor string) bool { return open[vendor] }
+	// Records of earlier builds have one for a vendor.
+	in.BreakerOpen = func(vendor, model string) bool { return open[vendor+"/"+model] || open[vendor] }
 	resolved, err := a.resolveAll(at, notes, in)
 	if err != nil {
 		return in, err
@@ -167,17 +167,22 @@ func (a *Activities) summarizerInput(ctx context.Context, at *attempt, notes *co
 	return in, nil
 }
 
-// openBreakers returns for each vendor whether its breaker is open.
-func (a *Activities) openBreakers(ctx context.Context, in pipeline.SummarizerInput,
-	cooldown time.Duration,
+// openBreakers returns for each model that might be asked whether its breaker is open for the tenant.
+func (a *Activities) openBreakers(ctx context.Context, tenant string,
+	in pipeline.SummarizerInput,
 ) (contract.OpenBreakers, error) {
 	open := contract.OpenBreakers{}
-	for _, vendor := range a.vendorsOf(in) {
-		b, err := a.Store.Breakers.Get(ctx, breakers.OfVendor(vendor), cooldown)
+	cooldown := time.Duration(a.Config.Settings.Breaker.CooldownSeconds) * time.Second
+	for _, spec := range append([]pipeline.SummarizerSpec{{Model: in.AgentVendor + "/" + in.AgentModel}},
+		in.Settings.Summarizers...) {
+		vendor, model, err := spec.Split()
 		if err != nil {
+			continue
+		}
+		if open[vendor+"/"+model], err = a.Store.Breakers.Blocked(ctx, a.breakerOf(tenant, vendor, model),
+			cooldown); err != nil {
 			return nil, err
 		}
-		open[vendor] = b.Blocking
 	}
 	return open, nil
 }
@@ -191,8 +196,11 @@ func (a *Activities) resolveAll(at *attempt, notes *contract.Given,
 	}}, in.Settings.Summarizers...)
 	return given(at, notes, "summarizers", summarizersField, func() (contract.ResolvedSummarizers, error) {
 		var all contract.ResolvedSummarizers
-		for _, spec := range specs {
+		for i, spec := range specs {
 			s, err := a.resolve(spec)
+			if err == nil {
+				err = a.allowed(s.Vendor, s.Model, i == 0)
+			}
 			if err != nil {
 				all = append(all, contract.ResolvedSummarizer{Spec: spec, Why: err.Error()})
 				continue
@@ -230,10 +238,27 @@ func (a *Activities) selfAllowed(v conversation.View) (bool, string) {
 	if _, why := a.client(v.Conversation.Vendor); why != "" {
 		return false, why
 	}
+	if err := a.allowed(v.Conversation.Vendor, v.Conversation.Model, true); err != nil {
+		return false, err.Error()
+	}
 	if !llm.Speaks(a.vendor(v.Conversation.Vendor), v.Conversation.Format) {
 		return false, "the conversation's messages are not in the format that the vendor takes"
 	}
 	return true, ""
+}
+
+// allowed returns an error for a model that the installation does not let tenants call. The agent's own model may also
+// be one of the table of models, unless the vendor has a list of its own.
+func (a *Activities) allowed(vendor, model string, own bool) error {
+	if a.Config.Allows(vendor, model) {
+		return nil
+	}
+	if _, known := a.installation.Models.Lookup(vendor, model); known && own &&
+		len(a.Config.Vendors[vendor].Models) == 0 {
+		return nil
+	}
+	return fmt.Errorf("model %s of %s is not allowed here: the operator can add it to vendors.%s.models", model, vendor,
+		vendor)
 }
 
 // resolve finds a listed model's vendor, window and output limit.
@@ -254,15 +279,4 @@ func (a *Activities) resolve(spec pipeline.SummarizerSpec) (pipeline.Summarizer,
 		s.MaxOutput = known.MaxOutput
 	}
 	return s, nil
-}
-
-// vendorsOf lists the vendors that might be called.
-func (a *Activities) vendorsOf(in pipeline.SummarizerInput) []string {
-	vendors := []string{in.AgentVendor}
-	for _, spec := range in.Settings.Summarizers {
-		if vendor, _, err := spec.Split(); err == nil {
-			vendors = append(vendors, vendor)
-		}
-	}
-	return vendors
 }

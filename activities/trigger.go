@@ -118,9 +118,21 @@ func spentAt(r runs.Run) int {
 		}
 		// A budget of tokens is judged by the input that was prepared just before.
 		before := lastAttempt(r, contract.StageSlim, s.Call-1)
-		if before == nil || before.Outcome == contract.AttemptFailed {
+		if before == nil {
+			before = refusedCall(r, s.Call-1)
+		}
+		if before == nil || before.Stage == contract.StageSlim && before.Outcome == contract.AttemptFailed {
 			return s.Call
 		}
 	}
 	return 0
+}
+
+// refusedCall returns the run's last attempt at a call that a token budget had no room for, nil if that was not so.
+func refusedCall(r runs.Run, call int) *runs.Attempt {
+	s := lastAttempt(r, contract.StageSummarize, call)
+	if s == nil || s.ErrorKind != pipeline.BudgetExceeded {
+		return nil
+	}
+	return s
 }

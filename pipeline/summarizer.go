@@ -63,8 +63,8 @@ type SummarizerInput struct {
 	SelfDenied  string
 	// Resolve fills in vendor, model, window and output limit of a listed model; a model with an error is left out.
 	Resolve func(spec SummarizerSpec) (Summarizer, error)
-	// BreakerOpen reports whether automatic runs must not ask a vendor; nil means that no breaker is open.
-	BreakerOpen func(vendor string) bool
+	// BreakerOpen reports whether automatic runs must not ask a vendor's model; nil means that no breaker is open.
+	BreakerOpen func(vendor, model string) bool
 	// Manual means requested by hand: breakers are ignored.
 	Manual bool
 	// AtOrOverLimit is the trigger's OverLimit, or true after a reported overflow.

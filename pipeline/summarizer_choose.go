@@ -69,7 +69,7 @@ func (c *choosing) self() {
 		c.SelfReason = "the agent's tools are not known"
 	case !c.in.SystemKnown:
 		c.SelfReason = "the agent's system prompt is not known"
-	case c.breakerOpen(c.in.AgentVendor):
+	case c.breakerOpen(c.in.AgentVendor, c.in.AgentModel):
 		c.SelfReason = "the breaker of " + c.in.AgentVendor + " is open"
 	}
 }
@@ -83,7 +83,7 @@ func (c *choosing) external(spec SummarizerSpec, fallback bool) {
 		skip(err.Error())
 		return
 	}
-	if c.breakerOpen(s.Vendor) {
+	if c.breakerOpen(s.Vendor, s.Model) {
 		skip("the breaker of " + s.Vendor + " is open")
 		return
 	}
@@ -107,8 +107,8 @@ func (c *choosing) resolve(spec SummarizerSpec) (Summarizer, error) {
 	return Summarizer{Vendor: vendor, Model: model, Window: spec.ContextWindow, MaxOutput: spec.MaxOutput}, err
 }
 
-func (c *choosing) breakerOpen(vendor string) bool {
-	return !c.in.Manual && c.in.BreakerOpen != nil && c.in.BreakerOpen(vendor)
+func (c *choosing) breakerOpen(vendor, model string) bool {
+	return !c.in.Manual && c.in.BreakerOpen != nil && c.in.BreakerOpen(vendor, model)
 }
 
 func (c *choosing) has(kind SummarizerKind) bool {

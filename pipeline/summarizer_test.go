@@ -73,7 +73,7 @@ var ladderCases = map[string]struct {
 	},
 	"breaker": {
 		change: func(in *SummarizerInput) {
-			in.BreakerOpen = func(v string) bool { return v == "anthropic" }
+			in.BreakerOpen = func(v, _ string) bool { return v == "anthropic" }
 			in.Settings.Summarizers = specs("self", "anthropic/x", "openai/a")
 		},
 		want: "openai/a > digest", selfReason: "breaker of anthropic",
@@ -81,7 +81,7 @@ var ladderCases = map[string]struct {
 	},
 	"by hand past the breaker": {
 		change: func(in *SummarizerInput) {
-			in.BreakerOpen = func(string) bool { return true }
+			in.BreakerOpen = func(string, string) bool { return true }
 			in.Manual = true
 		},
 		want: "self > anthropic/agent?",

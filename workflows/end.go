@@ -40,7 +40,7 @@ func (r *run) finish(ctx workflow.Context, result precis.Result) precis.Result {
 	request := contract.FinishRequest{
 		Ref: r.ref(), Outcome: result.Outcome, Kind: result.Kind, Reason: result.Reason, Summarizer: result.Summarizer,
 	}
-	if err := execute(ctx, quick, "Close the run: "+string(result.Outcome), contract.StageFinish.Activity(), request,
+	if err := execute(ctx, quick, "Close the run: "+string(result.Outcome), contract.StageFinish.Activity(), &request,
 		&out); err != nil {
 		workflow.GetLogger(ctx).Error("the run could not be closed", "run", r.in.Run, "error", err)
 		return result

@@ -60,15 +60,15 @@ func (r *run) largerWindow() bool {
 	return r.switchTo(next)
 }
 
-// useDigest switches to the digest. If the list has none, a run whose token budget is spent may add it: stage slim is
-// where that budget is checked.
+// useDigest switches to the digest. If the list has none, a run whose token budget is spent may add it: stage slim and
+// the booking of a call are where that budget is checked.
 func (r *run) useDigest(stage contract.Stage) bool {
 	for i := range r.summarizers {
 		if r.summarizers[i].Kind == pipeline.SummarizerDigest {
 			return r.switchTo(i)
 		}
 	}
-	if !r.digestForBudget || stage != contract.StageSlim {
+	if !r.digestForBudget || stage != contract.StageSlim && !r.overBudget {
 		return false
 	}
 	r.summarizers = append(r.summarizers, pipeline.Summarizer{Kind: pipeline.SummarizerDigest})

@@ -15,7 +15,7 @@ func (r *run) partition(ctx workflow.Context) *precis.Result {
 		Ref: r.ref(), Head: r.trigger.Head, Full: r.full, Again: r.again,
 		ModelAsked: r.summarizers[r.current].Kind != pipeline.SummarizerDigest,
 	}
-	if err := execute(ctx, quick, "What is summarized, what stays?", contract.StagePartition.Activity(), request,
+	if err := execute(ctx, quick, "What is summarized, what stays?", contract.StagePartition.Activity(), &request,
 		&plan); err != nil {
 		end := r.endedBy(ctx, contract.StagePartition, err)
 		return &end

@@ -26,6 +26,8 @@ type run struct {
 	current     int
 	// digestForBudget: the digest may be added to the list when a token budget is spent.
 	digestForBudget bool
+	// overBudget: a token budget has no room for the last call, which was not made.
+	overBudget bool
 
 	// used counts the fallbacks with the current summarizer, tailUsed those of stage reassemble.
 	used, tailUsed taken
@@ -83,7 +85,7 @@ func (r *run) walk(ctx workflow.Context) precis.Result {
 
 func (r *run) evaluateTrigger(ctx workflow.Context) *precis.Result {
 	request := contract.TriggerRequest{Ref: r.ref()}
-	if err := execute(ctx, quick, "Is a compaction due?", contract.StageTrigger.Activity(), request,
+	if err := execute(ctx, quick, "Is a compaction due?", contract.StageTrigger.Activity(), &request,
 		&r.trigger); err != nil {
 		end := r.endedBy(ctx, contract.StageTrigger, err)
 		if end.Kind == pipeline.Conflict { // a replay that can no longer be applied
@@ -102,7 +104,7 @@ func (r *run) evaluateTrigger(ctx workflow.Context) *precis.Result {
 func (r *run) chooseSummarizers(ctx workflow.Context) *precis.Result {
 	var choice contract.SummarizerResult
 	request := contract.SummarizerRequest{Ref: r.ref(), Head: r.trigger.Head, AtOrOverLimit: r.overLimit()}
-	if err := execute(ctx, quick, "Who writes the summary?", contract.StageSummarizer.Activity(), request,
+	if err := execute(ctx, quick, "Who writes the summary?", contract.StageSummarizer.Activity(), &request,
 		&choice); err != nil {
 		end := r.endedBy(ctx, contract.StageSummarizer, err)
 		return &end

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -30,7 +31,7 @@ func (r *run) summarize(ctx workflow.Context) (contract.SummarizeResult, *precis
 			return result, nil
 		}
 		kind := kindOf(ctx, err)
-		if kind == pipeline.Cancelled || kind == contract.KindDiverged {
+		if kind == pipeline.Cancelled || kind == contract.KindDiverged || r.poisoned(stage, err) {
 			end := r.endedBy(ctx, stage, err)
 			return contract.SummarizeResult{}, &end
 		}
@@ -65,7 +66,7 @@ func (r *run) attempt(ctx workflow.Context) (contract.SummarizeResult, contract.
 			Ref: r.ref(), Plan: r.plan.Plan, Summarizer: s, Factor: r.factor, Variation: r.variation,
 		}
 		if err := execute(ctx, quick, fmt.Sprintf("Input for %s (%s)", s, r.rungName()),
-			contract.StageSlim.Activity(), request, &input); err != nil {
+			contract.StageSlim.Activity(), &request, &input); err != nil {
 			return out, contract.StageSlim, err
 		}
 		if r.trigger.TokenBudget > 0 && r.tokens+input.Tokens > r.trigger.TokenBudget {
@@ -80,14 +81,23 @@ func (r *run) attempt(ctx workflow.Context) (contract.SummarizeResult, contract.
 		options = quick
 	}
 	request := contract.SummarizeRequest{
-		Ref: r.ref(), Plan: r.plan.Plan, Input: input.Input, MaxOutput: input.MaxOutput, Summarizer: s,
+		Ref: r.ref(), Plan: r.plan.Plan, Input: input.Input, InputTokens: input.Tokens, MaxOutput: input.MaxOutput,
+		Summarizer: s,
 	}
 	err := execute(ctx, options, fmt.Sprintf("Summary by %s (%s)", s, r.rungName()),
-		contract.StageSummarize.Activity(), request, &out)
+		contract.StageSummarize.Activity(), &request, &out)
 	if err == nil {
 		r.tokens += out.InputTokens + out.OutputTokens
 	} else if s.Kind != pipeline.SummarizerDigest {
 		r.tokens += input.Tokens
+		r.overBudget = kindOf(ctx, err) == pipeline.BudgetExceeded
 	}
 	return out, contract.StageSummarize, err
+}
+
+// poisoned reports whether a stage of our own cannot be done: it would fail for every summarizer. A model call that
+// took its worker down is followed by the next summarizer.
+func (r *run) poisoned(stage contract.Stage, err error) bool {
+	modelCalled := stage == contract.StageSummarize && r.summarizers[r.current].Kind != pipeline.SummarizerDigest
+	return errors.As(err, new(*poisonedError)) && !modelCalled
 }

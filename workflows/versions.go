@@ -13,6 +13,10 @@ type change string
 // changeResultInMemo writes a run's tokens to its memo at the end, so that the list of the Temporal UI shows them.
 const changeResultInMemo change = "result-in-memo"
 
+// changeBoundedTries schedules an activity again that timed out, at most contract.MaxTries times in all, where Temporal
+// retried it for as long as its ScheduleToCloseTimeout.
+const changeBoundedTries change = "bounded-tries"
+
 // changed reports whether the workflow has a change: one that starts now does, one whose history is older does not.
 func changed(ctx workflow.Context, c change) bool {
 	return workflow.GetVersion(ctx, string(c), workflow.DefaultVersion, 1) >= 1

@@ -29,7 +29,8 @@ var layers = [][]string{
 	{"internal/store", "internal/api/wire"},
 	{
 		"internal/conversation", "internal/devstack", "internal/eval", "internal/testkit/vendorserver",
-		"internal/runreport", "internal/telemetry", "internal/temporalclient", "internal/testkit/corpus",
+		"internal/fair", "internal/runreport", "internal/telemetry", "internal/temporalclient",
+		"internal/testkit/corpus",
 	},
 	{"internal/launch"},
 	{"internal/audit", "internal/testkit/stacktest", "internal/memory"},

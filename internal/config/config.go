@@ -31,11 +31,12 @@ type Config struct {
 	// Prices by "VENDOR/MODEL". A model without a price has no known cost.
 	Prices map[string]Price `json:"prices"`
 	// Models by "VENDOR/MODEL": figures that override those of the table of models.
-	Models map[string]Model `json:"models"`
-	Quotas Quotas           `json:"quotas"`
-	Memory Memory           `json:"memory"`
-	Worker Worker           `json:"worker"`
-	Log    Log              `json:"log"`
+	Models  map[string]Model `json:"models"`
+	Quotas  Quotas           `json:"quotas"`
+	Memory  Memory           `json:"memory"`
+	Replays Replays          `json:"replays"`
+	Worker  Worker           `json:"worker"`
+	Log     Log              `json:"log"`
 }
 
 // Temporal says where Temporal is and how to authenticate.
@@ -96,6 +97,10 @@ type Vendor struct {
 	APIKey string `json:"api_key"`
 	// Headers are sent with every request, for gateways that need them.
 	Headers map[string]string `json:"headers"`
+	// Models are the names of the models that may be called, with * for any part of a name. Empty: at the vendor's
+	// public address those that the installation names (settings.summarizers, models, prices) and, as the agent's own
+	// model, those that the table of models has; at any other address all.
+	Models []string `json:"models"`
 }
 
 // Price of a model, in US dollars per million tokens.
@@ -150,6 +155,14 @@ type Memory struct {
 	Folder string `json:"folder"`
 }
 
+// Replays bound the replays that call models again, retries of failed runs among them.
+type Replays struct {
+	// LivePerDay is how many of them a tenant may request in a day (UTC), LivePerRun how many there may be of one run; 0:
+	// no bound.
+	LivePerDay int `json:"live_per_day"`
+	LivePerRun int `json:"live_per_run"`
+}
+
 // Worker tunes the worker process.
 type Worker struct {
 	// TaskQueue is Temporal's queue of workflows and of the stages that call no model.
@@ -201,6 +214,7 @@ func Defaults() Config {
 		},
 		Settings: DefaultSettings(),
 		Quotas:   Quotas{StorageBytes: 100 << 30, Conversations: 1_000_000},
+		Replays:  Replays{LivePerDay: 1000, LivePerRun: 20},
 		Worker: Worker{
 			TaskQueue:           "compaction",
 			LLMTaskQueue:        "compaction-llm",

@@ -41,6 +41,7 @@ var sections = []struct{ prefix, title, text string }{
 		"cannot change them. They apply to the HTTP API and to MCP. Commands that an operator runs on the database, " +
 		"such as `precis import`, are exempt, and what they store counts."},
 	{"memory.", "Memory", "What compactions covered stays readable: see [memory.md](memory.md)."},
+	{"replays.", "Replays", ""},
 	{"worker.", "Worker", ""},
 	{"log.", "Log", ""},
 }

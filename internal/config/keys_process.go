@@ -7,6 +7,10 @@ var processKeys = []Key{
 		"compaction and each note, and restored where they are missing. Set it on one worker, or on all of them with " +
 		"a disk that they share. Empty: no files; the API and MCP give the same."},
 
+	{Name: "replays.live_per_day", Unit: "replays", Effect: "Most replays that call models again, retries of failed " +
+		"runs among them, that a tenant may request on one day (UTC). 0: no limit."},
+	{Name: "replays.live_per_run", Unit: "replays", Effect: "Most of them that there may be of one run. 0: no limit."},
+
 	{Name: "worker.task_queue", Effect: "Temporal task queue of workflows and of the stages that call no model."},
 	{
 		Name:   "worker.llm_task_queue",

@@ -94,7 +94,8 @@ var settingKeys = []Key{
 		"models all failed then ends `failed`, since nothing is lost by trying again."},
 	{
 		Name: "settings.breaker.failures", Unit: "failures in a row",
-		Effect: "Number of failures after which automatic runs stop calling the vendor for a while.",
+		Effect: "Number of failures after which a conversation's automatic runs stop for a while. That of the " +
+			"installation is also the number of failed calls after which a tenant's automatic runs stop calling a model.",
 	},
 	{
 		Name: "settings.breaker.cooldown_seconds", Unit: "seconds",
@@ -112,9 +113,12 @@ var settingKeys = []Key{
 	},
 	{
 		Name: "settings.run_token_budget", Unit: "tokens",
-		Effect: "Most that a run may send to and receive from models. 0: no limit.",
+		Effect: "Most that a run may send to and receive from models. A call that might need more than is left is not " +
+			"made. 0: no limit.",
 	},
 	{Name: "settings.tenant_daily_token_budget", Unit: "tokens", Effect: "Most that all runs of a tenant may send " +
-		"to and receive from models on one day (UTC). Beyond it the digest is used, and says so. Can be set " +
-		"for the installation and for a tenant, not for a conversation. 0: no limit."},
+		"to and receive from models on one day (UTC). A call is counted before it is sent, with the most that it may " +
+		"need, and with what it used once that is known; one that failed, was cancelled or lost counts what it might " +
+		"have needed. Beyond the budget the digest is used, and says so. Can be set for the installation and " +
+		"for a tenant, not for a conversation. 0: no limit."},
 }

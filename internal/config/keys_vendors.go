@@ -15,4 +15,8 @@ var vendorKeys = []Key{
 		Name: "vendors.<name>.headers", Secret: true,
 		Effect: "Headers that are sent with every request, for gateways that need them.",
 	},
+	{Name: "vendors.<name>.models", Effect: "Names of the models that may be called, `*` stands for any part of a " +
+		"name. Empty: at a vendor's public address those that `settings.summarizers`, `models` or `prices` of the " +
+		"installation name, and the agent's own if the table of models has it; at any other address all. A tenant or " +
+		"a request that names another is refused it: the next summarizer is used, and the record says why."},
 }

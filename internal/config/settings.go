@@ -25,8 +25,12 @@ type Settings struct {
 	RunTokenBudget int `json:"run_token_budget,omitempty"`
 	// TenantDailyTokenBudget bounds the tokens that all runs of a tenant may send and receive on one day (UTC), 0: no
 	// bound. Runs beyond it use the digest. The installation and a tenant can set it, a conversation cannot.
-	TenantDailyTokenBudget int `json:"tenant_daily_token_budget,omitempty"`
+	// Default 100 million.
+	TenantDailyTokenBudget int `json:"tenant_daily_token_budget"`
 }
+
+// defaultDailyTokens is some 600 compactions of a context of 150,000 tokens.
+const defaultDailyTokens = 100_000_000
 
 // BreakerSettings say when automatic runs stop trying.
 type BreakerSettings struct {
@@ -39,10 +43,11 @@ type BreakerSettings struct {
 // DefaultSettings returns the settings of a conversation that configures nothing.
 func DefaultSettings() Settings {
 	return Settings{
-		Settings:             pipeline.DefaultSettings(),
-		Breaker:              BreakerSettings{Failures: 3, CooldownSeconds: 300},
-		NudgeFraction:        0.8,
-		RunTimeBudgetSeconds: 900,
+		Settings:               pipeline.DefaultSettings(),
+		Breaker:                BreakerSettings{Failures: 3, CooldownSeconds: 300},
+		NudgeFraction:          0.8,
+		RunTimeBudgetSeconds:   900,
+		TenantDailyTokenBudget: defaultDailyTokens,
 	}
 }
 

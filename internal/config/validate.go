@@ -56,6 +56,8 @@ func rules(c Config) []rule {
 		{"memory.folder", unlessEmpty(absolutePath, c.Memory.Folder)},
 	}, vendorRules(c.Vendors), settingRules(c), priceRules(c.Prices), modelRules(c.Models),
 		quotaRules(c.Quotas), []rule{
+			{"replays.live_per_day", atLeast(0, c.Replays.LivePerDay)},
+			{"replays.live_per_run", atLeast(0, c.Replays.LivePerRun)},
 			{"worker.task_queue", notEmpty(c.Worker.TaskQueue)},
 			{"worker.llm_task_queue", notEmpty(c.Worker.LLMTaskQueue)},
 			{"worker.llm_task_queue", differsFrom("worker.task_queue", c.Worker.TaskQueue, c.Worker.LLMTaskQueue)},
@@ -78,6 +80,9 @@ func vendorRules(vendors map[string]Vendor) []rule {
 			continue
 		}
 		rules = append(rules, rule{key + ".type", vendorType(v.Type)}, rule{key + ".base_url", baseURL(v.BaseURL)})
+		for _, pattern := range v.Models {
+			rules = append(rules, rule{key + ".models", modelPattern(pattern)})
+		}
 	}
 	return rules
 }

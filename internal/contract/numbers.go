@@ -96,7 +96,8 @@ type Permission struct {
 	Why     string `json:"why,omitempty"`
 }
 
-// OpenBreakers says of each vendor whether its breaker is open.
+// OpenBreakers says of each model, as VENDOR/MODEL, whether its breaker is open. Earlier builds had breakers of
+// vendors.
 type OpenBreakers map[string]bool
 
 // ResolvedSummarizer is what is known of a listed summarizer, or why it cannot be asked.

@@ -10,6 +10,8 @@ type Ref struct {
 	Run          string `json:"run"`
 	// Call counts the activities of the run, from 1. A retry of an activity has the same number.
 	Call int `json:"call"`
+	// Tries counts the activities that were scheduled for the call before this one, and timed out.
+	Tries int `json:"tries,omitempty"`
 	// Rung is the fallback that led to this attempt, RungFirst if none did.
 	Rung Fallback `json:"rung,omitempty"`
 	// FailedStage, FailedCall and FailedKind are the attempt whose failure led to Rung, on the first call after it.
@@ -18,3 +20,6 @@ type Ref struct {
 	FailedCall  int                `json:"failed_call,omitempty"`
 	FailedKind  pipeline.ErrorKind `json:"failed_kind,omitempty"`
 }
+
+// CountTry notes that the activity timed out and is scheduled again.
+func (r *Ref) CountTry() { r.Tries++ }

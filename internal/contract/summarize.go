@@ -5,10 +5,12 @@ import "precis/pipeline"
 // SummarizeRequest asks a summarizer for a summary.
 type SummarizeRequest struct {
 	Ref
-	Plan       string              `json:"plan"`
-	Input      string              `json:"input"`
-	MaxOutput  int                 `json:"max_output,omitempty"`
-	Summarizer pipeline.Summarizer `json:"summarizer"`
+	Plan  string `json:"plan"`
+	Input string `json:"input"`
+	// InputTokens is the size of the input by the local estimate, 0: not known.
+	InputTokens int                 `json:"input_tokens,omitempty"`
+	MaxOutput   int                 `json:"max_output,omitempty"`
+	Summarizer  pipeline.Summarizer `json:"summarizer"`
 }
 
 // SummarizeResult refers to a summary that passed its checks.

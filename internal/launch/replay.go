@@ -69,8 +69,9 @@ func (q ReplayRequest) Validate() error {
 }
 
 // AskReplay requests a replay of a run. The error is store.ErrInvalid if the run has not ended, is a replay itself, or
-// has no snapshot of its conversation, and store.ErrNotFound if its content was deleted or pruned. If the batch already
-// has a replay of the run, AskReplay returns that one and attached is true.
+// has no snapshot of its conversation, or if a live replay is one more than config.Replays allows, and
+// store.ErrNotFound if its content was deleted or pruned. If the batch already has a replay of the run, AskReplay
+// returns that one and attached is true.
 func AskReplay(ctx context.Context, s *store.Store, c config.Config, original store.RunRef,
 	q ReplayRequest,
 ) (run runs.Run, attached bool, err error) {
@@ -106,6 +107,7 @@ func AskReplay(ctx context.Context, s *store.Store, c config.Config, original st
 		Kind: of.Kind, Trigger: of.Trigger, Focus: of.Focus, Full: of.Full, ForceExternal: of.ForceExternal,
 		Prepare: of.Prepare, Prompt: of.Prompt, Summarizer: of.Summarizer, Settings: of.Settings,
 		ReplayOf: original.ID, Replay: runs.ReplayOptions{Live: q.Live, Apply: q.Apply, Batch: q.Batch},
+		LiveReplays: runs.ReplayBounds{PerDay: c.Replays.LivePerDay, PerRun: c.Replays.LivePerRun},
 	}
 	if req.Versions, err = Versions(c); err != nil {
 		return run, false, err

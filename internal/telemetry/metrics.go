@@ -25,6 +25,7 @@ type Metrics struct {
 	status       metric.Int64Counter
 	run          metric.Float64Histogram
 	stage        metric.Float64Histogram
+	turn         metric.Float64Histogram
 	model        metric.Float64Histogram
 	modelTokens  metric.Int64Counter
 	tokensBefore metric.Int64Histogram
@@ -55,6 +56,8 @@ func newMetrics(meter metric.Meter) (*Metrics, error) {
 	m.status = counter("precis_compaction_status", "Runs by how they ended.")
 	m.run = seconds("precis_compaction_run", "From the first stage of a run to its end.")
 	m.stage = seconds("precis_compaction_stage", "Attempts at a stage.")
+	m.turn = seconds("precis_compaction_turn_wait",
+		"Until a stage with a large conversation got its turn among the tenants of its worker.")
 	m.model = seconds("precis_compaction_model_call",
 		"Requests to models, from the first byte sent to the last received.")
 	m.modelTokens = counter("precis_compaction_model_tokens",
@@ -111,6 +114,14 @@ func (m *Metrics) StageEnded(ctx context.Context, stage, outcome, kind string, t
 	}
 	m.stage.Record(ctx, took.Seconds(), metric.WithAttributes(
 		attribute.String("stage", stage), attribute.String("outcome", outcome), attribute.String("error_kind", kind)))
+}
+
+// TurnTaken measures how long a stage with a large conversation waited for its turn.
+func (m *Metrics) TurnTaken(ctx context.Context, stage string, waited time.Duration) {
+	if m == nil {
+		return
+	}
+	m.turn.Record(ctx, waited.Seconds(), metric.WithAttributes(attribute.String("stage", stage)))
 }
 
 // ModelCall is a model call that has ended.

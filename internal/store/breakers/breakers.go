@@ -1,4 +1,13 @@
-// Package breakers counts failures in a row, of a vendor or of a conversation's automatic runs.
+// Package breakers counts failures in a row, of a conversation's automatic runs or of a tenant's calls of a model.
+//
+// A breaker of a model belongs to one tenant, and to the model at a vendor under a credential: a model that a vendor
+// refuses says nothing about its others, and a new key starts without the failures of the old one. It counts calls, not
+// the retries of a call, and opens by the threshold of the installation. Whatever a tenant sends, names or sets opens
+// its own breakers only, since no other tenant reads them, with one exception that no single tenant can bring about: a
+// model counts as down for everybody while the breakers of two other tenants are open for it, for reasons that lie with
+// the vendor (not for time-outs, which large inputs cause), and no tenant has had an answer from it since the first of
+// those failures. After the cooldown the tenants whose breakers are open try again, and an answer closes the tenant's
+// breaker.
 package breakers
 
 import (
@@ -17,14 +26,11 @@ type Store struct{ db *db.DB }
 // New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// Key identifies a breaker, see OfVendor and OfConversation.
+// Key identifies a breaker, see OfModel and OfConversation.
 type Key struct{ scope, tenant, name string }
 
-// OfVendor returns the key of a vendor's breaker. All tenants share it, since they share the deployment's API key and
-// quota.
-func OfVendor(vendor string) Key {
-	return Key{scope: "vendor", name: db.CleanText(vendor)}
-}
+// String returns the key for people: "tenant TENANT, model VENDOR/MODEL, credential HASH".
+func (k Key) String() string { return "tenant " + k.tenant + ", " + k.scope + " " + k.name }
 
 // OfConversation returns the key of the breaker of a conversation's automatic runs.
 func OfConversation(ref db.ConversationRef) Key {
@@ -120,24 +126,34 @@ func (s *Store) Trip(ctx context.Context, key Key, kind pipeline.ErrorKind, reas
 ) (Breaker, error) {
 	var b Breaker
 	err := s.db.Write(ctx, "count a failure", func(ctx context.Context, tx pgx.Tx) (err error) {
-		b, err = db.One(ctx, tx, scanBreaker, `INSERT INTO breakers AS b (scope, tenant, name, failures, error_kind,
+		b, err = trip(ctx, tx, key, kind, reason, failures)
+		return err
+	})
+	return b, err
+}
+
+func trip(ctx context.Context, tx pgx.Tx, key Key, kind pipeline.ErrorKind, reason string,
+	failures int,
+) (Breaker, error) {
+	return db.One(ctx, tx, scanBreaker, `INSERT INTO breakers AS b (scope, tenant, name, failures, error_kind,
 			reason, opened_at)
 			VALUES ($1, $2, $3, 1, $4, $5, CASE WHEN $6 OR $7 <= 1 THEN clock_timestamp() END)
 			ON CONFLICT (scope, tenant, name) DO UPDATE SET failures = b.failures + 1, error_kind = excluded.error_kind,
 				reason = excluded.reason, updated_at = now(), probe_at = NULL,
 				opened_at = CASE WHEN $6 OR b.failures + 1 >= $7 THEN clock_timestamp() ELSE b.opened_at END
 			RETURNING `+breakerColumns, key.scope, key.tenant, key.name, string(kind),
-			db.CleanText(reason), kind.TripsBreaker(), failures)
-		return err
-	})
-	return b, err
+		db.CleanText(reason), kind.TripsBreaker(), failures)
 }
 
 // Reset closes a breaker and clears its failures, after a success or on request.
 func (s *Store) Reset(ctx context.Context, key Key) error {
 	return s.db.Write(ctx, "close a breaker", func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `DELETE FROM breakers WHERE scope = $1 AND tenant = $2 AND name = $3`, key.scope,
-			key.tenant, key.name)
-		return err
+		return reset(ctx, tx, key)
 	})
+}
+
+func reset(ctx context.Context, tx pgx.Tx, key Key) error {
+	_, err := tx.Exec(ctx, `DELETE FROM breakers WHERE scope = $1 AND tenant = $2 AND name = $3`, key.scope,
+		key.tenant, key.name)
+	return err
 }

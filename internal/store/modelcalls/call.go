@@ -27,6 +27,11 @@ type Call struct {
 	Vendor, Model string
 	// Request is what is sent, nil: not stored.
 	Request []byte
+	// Estimate is what the request may send and receive at most, in tokens: an estimate of its input and the output that
+	// it is allowed. It counts against the budgets until the real figures are known, and for good where they never are.
+	Estimate int64
+	// Budgets bound the request.
+	Budgets Budgets
 }
 
 // Result is the result of a request. Token counts that are known are also set for a failed request, since they are
@@ -57,9 +62,10 @@ const (
 	Failed   State = "failed"
 )
 
-// Begin books a request to a model before it is sent, so that the ledger also has requests whose answer was lost. If an
-// earlier attempt at the same call has an answer, Begin books nothing and returns that answer, since it was billed. If
-// answer is nil, the caller must send the request.
+// Begin books a request to a model before it is sent, so that the ledger also has requests whose answer was lost, and
+// reserves its tokens in the budgets. If an earlier attempt at the same call has an answer, Begin books nothing and
+// returns that answer, since it was billed. If answer is nil, the caller must send the request. The error is a
+// *BudgetError if the request might spend more than a budget has left; then nothing is booked.
 func (s *Store) Begin(ctx context.Context, ref db.RunRef, call Call) (answer []byte, err error) {
 	var request *db.Packed
 	if call.Request != nil {
@@ -77,16 +83,23 @@ func (s *Store) Begin(ctx context.Context, ref db.RunRef, call Call) (answer []b
 		}
 		var sum []byte
 		if request != nil {
+			sum = request.Sum[:]
 			if _, err := artifacts.Put(ctx, tx, cid, ref.Tenant, contract.ArtifactRequest, *request); err != nil {
 				return err
 			}
-			sum = request.Sum[:]
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO usage_ledger (cid, tenant, run, call, attempt, vendor, model,
-			request_sha256, booked_under)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (run, call, attempt) DO NOTHING`,
+		if err := reserve(ctx, tx, ref, call); err != nil {
+			return err
+		}
+		// A request under a key that was used before, as by a workflow that was started once more, does not make the
+		// earlier one free.
+		_, err = tx.Exec(ctx, `INSERT INTO usage_ledger AS l (cid, tenant, run, call, attempt, vendor, model,
+			request_sha256, booked_under, reserved_tokens)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (run, call, attempt) DO UPDATE SET
+				lost_tokens = `+counted+`, reserved_tokens = excluded.reserved_tokens
+			WHERE l.state <> 'complete'`,
 			cid, ref.Tenant, ref.ID, call.Call, call.Attempt, db.CleanText(call.Vendor), db.CleanText(call.Model), sum,
-			bookedUnder)
+			bookedUnder, call.Estimate)
 		if err != nil {
 			return err
 		}

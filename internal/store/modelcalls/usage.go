@@ -10,19 +10,6 @@ import (
 	"precis/internal/store/runs"
 )
 
-// TokensUsed returns the tokens that a tenant's model calls since a time have sent and received, including failed
-// calls.
-func (s *Store) TokensUsed(ctx context.Context, tenant string, since time.Time) (int64, error) {
-	var n int64
-	err := s.db.Read(ctx, "sum a tenant's tokens", func(ctx context.Context, q db.Querier) (err error) {
-		n, err = db.One(ctx, q, pgx.RowTo[int64], `SELECT
-			coalesce(sum(input_tokens + cached_input_tokens + cache_write_tokens + output_tokens), 0)::bigint
-			FROM usage_ledger WHERE tenant = $1 AND started_at >= $2`, tenant, since)
-		return err
-	})
-	return n, err
-}
-
 // UsageGroup is a sum over model calls.
 type UsageGroup struct {
 	// Key is the conversation, "vendor/model", the day (UTC, 2006-01-02) or the tenant.

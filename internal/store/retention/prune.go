@@ -53,7 +53,7 @@ const minPrunedBytes = 400
 // Prunable returns what a rule allows to prune of a conversation. It excludes what a context needs: the messages in the
 // contexts of the active marker, of the prepared one and of the active one's base (which an undo makes active again),
 // the summaries and native compactions of all markers, and the contexts of the active and the prepared marker. While a
-// run is unfinished, nothing can be pruned.
+// run is unfinished, nothing can be pruned, and neither for 30 days after a run that failed by a fault of ours.
 func (s *Store) Prunable(ctx context.Context, ref db.ConversationRef, rule Rule) (Prunable, error) {
 	var p Prunable
 	err := s.db.Snapshot(ctx, "look for what can be pruned", func(ctx context.Context, tx pgx.Tx) error {
@@ -66,6 +66,9 @@ func (s *Store) Prunable(ctx context.Context, ref db.ConversationRef, rule Rule)
 			return nil
 		}
 		if p.Busy, err = runs.UnderWay(ctx, tx, c.CID); err != nil || p.Busy {
+			return err
+		}
+		if evidence, err := runs.FailedByFault(ctx, tx, c.CID); err != nil || evidence {
 			return err
 		}
 		if p.Artifacts, err = prunableArtifacts(ctx, tx, c, rule, nil); err != nil || !rule.ToolResults {

@@ -21,6 +21,36 @@ type ReplayOptions struct {
 	Batch string
 }
 
+// ReplayBounds bound the live replays that a tenant requests, 0: no bound.
+type ReplayBounds struct {
+	// PerDay is their number on one day (UTC), PerRun that of the replays of one run.
+	PerDay, PerRun int
+}
+
+// check returns an ErrInvalid if one more live replay of a run is too many. The tenant's row stays locked, so that
+// requests at the same time do not each take the last one.
+func (b ReplayBounds) check(ctx context.Context, tx pgx.Tx, tenant, original string) error {
+	if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, tenant); err != nil {
+		return err
+	}
+	var day, run int
+	err := tx.QueryRow(ctx, `SELECT
+		(SELECT count(*) FROM replays p JOIN runs r ON r.id = p.run WHERE r.tenant = $1 AND p.live
+			AND r.created_at >= date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'),
+		(SELECT count(*) FROM replays p JOIN runs r ON r.id = p.run WHERE r.replay_of = $2 AND p.live)`, tenant,
+		original).Scan(&day, &run)
+	switch {
+	case err != nil:
+		return err
+	case b.PerDay > 0 && day >= b.PerDay:
+		return db.Invalidf("the tenant has requested %d live replays today, and no more are allowed "+
+			"(replays.live_per_day): try again tomorrow", day)
+	case b.PerRun > 0 && run >= b.PerRun:
+		return db.Invalidf("run %s has %d live replays, and no more are allowed (replays.live_per_run)", original, run)
+	}
+	return nil
+}
+
 // Replay is what a replay has in addition to other runs.
 type Replay struct {
 	ReplayOptions
@@ -65,17 +95,25 @@ func replayOfBatch(ctx context.Context, tx pgx.Tx, c conversations.Conversation,
 		return r, false, db.Invalidf("run %s does not belong to conversation %s", req.ReplayOf, c.Ref.ID)
 	}
 	if req.Replay.Batch == "" {
-		return r, false, nil
+		return r, false, req.checkBounds(ctx, tx, c.Ref.Tenant)
 	}
 	id, err := db.One(ctx, tx, pgx.RowTo[string], `SELECT run FROM replays WHERE batch = $1 AND original = $2`,
 		req.Replay.Batch, req.ReplayOf)
 	if db.IsNotFound(err) {
-		return r, false, nil
+		return r, false, req.checkBounds(ctx, tx, c.Ref.Tenant)
 	}
 	if err == nil {
 		r, err = Find(ctx, tx, db.RunRef{Tenant: c.Ref.Tenant, ID: id})
 	}
 	return r, true, err
+}
+
+// checkBounds returns an error if the request is one live replay too many.
+func (req Request) checkBounds(ctx context.Context, tx pgx.Tx, tenant string) error {
+	if !req.Replay.Live || req.LiveReplays == (ReplayBounds{}) {
+		return nil
+	}
+	return req.LiveReplays.check(ctx, tx, tenant, req.ReplayOf)
 }
 
 // insertReplay writes a new run's row in replays. A dispatcher starts the replay, unless it belongs to a batch.

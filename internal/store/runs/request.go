@@ -40,6 +40,8 @@ type Request struct {
 	// ReplayOf is the run to replay, "": none. A replay may run while other runs are unfinished.
 	ReplayOf string
 	Replay   ReplayOptions
+	// LiveReplays bounds the live replays.
+	LiveReplays ReplayBounds
 }
 
 // Request creates a run of a conversation and the outbox row for its workflow, in one transaction. A conversation has

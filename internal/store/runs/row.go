@@ -17,6 +17,13 @@ func UnderWay(ctx context.Context, q db.Querier, cid int64) (bool, error) {
 	return db.One(ctx, q, pgx.RowTo[bool], `SELECT EXISTS (SELECT FROM runs WHERE cid = $1 AND outcome IS NULL)`, cid)
 }
 
+// FailedByFault reports whether a run of a conversation has failed by a fault of ours (kind internal) in the last 30
+// days. What the conversation holds is kept that long, so that the fault can be found.
+func FailedByFault(ctx context.Context, q db.Querier, cid int64) (bool, error) {
+	return db.One(ctx, q, pgx.RowTo[bool], `SELECT EXISTS (SELECT FROM runs WHERE cid = $1 AND outcome = 'failed'
+		AND error_kind = 'internal' AND finished_at > now() - interval '30 days')`, cid)
+}
+
 const runColumns = `r.id, r.tenant, c.id, r.workflow_id, r.temporal_run_id, coalesce(r.outcome, ''), r.error_kind,
 	r.reason,
 	r.trigger_kind, r.trigger, r.focus, r.full, r.force_external, r.prepare, r.prompt_override, r.summarizer_override,
