@@ -69,8 +69,8 @@ func execute(ctx workflow.Context, options workflow.ActivityOptions, summary, ac
 			return err
 		}
 		if tries == contract.MaxTries {
-			return &poisonedError{err: pipeline.Errorf(pipeline.Internal, "it was tried %d times, and each time it panicked, "+
-				"took too long or took its worker down; its input is kept", tries)}
+			return &poisonedError{err: pipeline.Errorf(pipeline.Internal, "it was tried %d times, and each time it "+
+				"panicked, took too long or took its worker down; its input is kept", tries)}
 		}
 		if r, ok := request.(interface{ CountTry() }); ok {
 			r.CountTry()

@@ -157,8 +157,8 @@ type Memory struct {
 
 // Replays bound the replays that call models again, retries of failed runs among them.
 type Replays struct {
-	// LivePerDay is how many of them a tenant may request in a day (UTC), LivePerRun how many there may be of one run; 0:
-	// no bound.
+	// LivePerDay is how many of them a tenant may request in a day (UTC), LivePerRun how many there may be of one run.
+	// With 0 there is no bound.
 	LivePerDay int `json:"live_per_day"`
 	LivePerRun int `json:"live_per_run"`
 }

@@ -95,7 +95,8 @@ var settingKeys = []Key{
 	{
 		Name: "settings.breaker.failures", Unit: "failures in a row",
 		Effect: "Number of failures after which a conversation's automatic runs stop for a while. That of the " +
-			"installation is also the number of failed calls after which a tenant's automatic runs stop calling a model.",
+			"installation is also the number of failed calls after which a tenant's automatic runs stop calling a " +
+			"model.",
 	},
 	{
 		Name: "settings.breaker.cooldown_seconds", Unit: "seconds",
@@ -113,8 +114,8 @@ var settingKeys = []Key{
 	},
 	{
 		Name: "settings.run_token_budget", Unit: "tokens",
-		Effect: "Most that a run may send to and receive from models. A call that might need more than is left is not " +
-			"made. 0: no limit.",
+		Effect: "Most that a run may send to and receive from models. A call that might need more than is left is " +
+			"not made. 0: no limit.",
 	},
 	{Name: "settings.tenant_daily_token_budget", Unit: "tokens", Effect: "Most that all runs of a tenant may send " +
 		"to and receive from models on one day (UTC). A call is counted before it is sent, with the most that it may " +

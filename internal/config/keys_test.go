@@ -9,7 +9,10 @@ import (
 )
 
 // wildcards are the names in the tables for the parts of keys that the user chooses, by section.
-var wildcards = map[string]string{"vendors": "<name>", "prices": "<vendor>/<model>", "models": "<vendor>/<model>"}
+var wildcards = map[string]string{
+	"vendors": "<name>", "prices": "<vendor>/<model>", "models": "<vendor>/<model>",
+	"tenants": "<tenant>",
+}
 
 // patterns returns the key of every value of a type.
 func patterns(t *testing.T, typ reflect.Type, path []string) []string {

@@ -19,13 +19,13 @@ func redacting() View {
 func TestRequestsAreRedactedWhole(t *testing.T) {
 	t.Parallel()
 	source := []pipeline.Message{{
-		Role: pipeline.RoleTool, Parts: []pipeline.Part{{Kind: pipeline.PartText, Text: "token: tok.prt.sig987654321"}},
+		Role: pipeline.RoleTool, Parts: []pipeline.Part{{Kind: pipeline.PartText, Text: "token: zk81hq92ldm47"}},
 	}}
 	r, err := redacting().Redaction(t.Context(), source)
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := `{"system":"PGPASSWORD=hunter2","messages":[{"role":"user","content":"focus on tok.prt.sig987654321"}],` +
+	body := `{"system":"PGPASSWORD=hunter2","messages":[{"role":"user","content":"focus on zk81hq92ldm47"}],` +
 		`"tools":[{"name":"f","description":"key AKIAQRSTUVWXYZABCDEF"}],"max_tokens":10}`
 	want := `{"system":"PGPASSWORD=[redacted]","messages":[{"role":"user","content":"focus on [redacted]"}],` +
 		`"tools":[{"name":"f","description":"key [redacted]"}],"max_tokens":10}`

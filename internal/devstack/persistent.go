@@ -157,8 +157,8 @@ func (o Options) startTemporal(ctx context.Context, st *state) error {
 			return fmt.Errorf("create a folder for Temporal: %w", err)
 		}
 		svc.Data, svc.Log = filepath.Join(home, "temporal.db"), filepath.Join(home, "temporal.log")
-		if err := makePrivateFile(svc.Data); err != nil {
-			return fmt.Errorf("create the database of Temporal: %w", err)
+		if err := makePrivate(svc.Data); err != nil {
+			return fmt.Errorf("protect the database of Temporal: %w", err)
 		}
 		log, err := openLog(svc.Log)
 		if err != nil {

@@ -76,14 +76,13 @@ func replaceFile(dir, name string, text []byte) error {
 	return nil
 }
 
-// makePrivateFile creates an empty file that nobody else can read, or takes the permissions of others from it. SQLite
-// gives the files that it makes beside its database the permissions of the database.
-func makePrivateFile(path string) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
+// makePrivate takes the permissions of others from a file that an earlier build may have made. It does nothing if there
+// is no such file.
+func makePrivate(path string) error {
+	if err := os.Chmod(path, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return errors.Join(file.Chmod(0o600), file.Close())
+	return nil
 }
 
 // lock waits until no other process holds the file. The kernel releases it when its holder ends in any way. waiting is

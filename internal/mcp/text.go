@@ -23,7 +23,7 @@ func argument(path string) string {
 // foundText returns the answer of search_transcript.
 func foundText(f wire.MemoryFound, query string) string {
 	if len(f.Hits) == 0 {
-		return "Nothing matches " + pipeline.Quote(fmt.Sprintf("%q", query), 300) + ". Try fewer or other words."
+		return `Nothing matches "` + pipeline.Quote(query, 300) + `". Try fewer or other words.`
 	}
 	var b strings.Builder
 	if f.Match != "words" {

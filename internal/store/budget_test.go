@@ -66,7 +66,9 @@ func TestBudgetIsReserved(t *testing.T) {
 		}
 		budget := rapid.Int64Range(1, 2000).Draw(rt, "budget")
 		calls := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) spending {
-			c := spending{estimate: rapid.Int64Range(1, 500).Draw(rt, "estimate"), end: rapid.IntRange(0, 3).Draw(rt, "end")}
+			c := spending{
+				estimate: rapid.Int64Range(1, 500).Draw(rt, "estimate"), end: rapid.IntRange(0, 3).Draw(rt, "end"),
+			}
 			c.used = rapid.Int64Range(1, c.estimate).Draw(rt, "used")
 			return c
 		}), 1, 12).Draw(rt, "calls")

@@ -146,6 +146,7 @@ var withoutReference = map[string]string{
 	"Replays.Count": "TestTenantsSeeNoLists", "ModelCalls.TokensUsed": "TestTenantsSeeNoLists",
 	"ModelCalls.UsageBy": "TestTenantsSeeNoLists", "Timeline.Heads": "TestTenantsSeeNoLists",
 	"Tenants.ChangeSettings": "TestTenantSettings", "Tenants.Settings": "TestTenantSettings",
+	"Tenants.Stored": "TestQuotaOfStorage of internal/api",
 	"Tenants.Ensure": "TestTenantsAndKeys", "Tenants.List": "TestTenantsAndKeys", "Keys.List": "TestTenantsAndKeys",
 	"Keys.Revoke": "TestTenantsAndKeys", "Keys.Create": "TestTenantsAndKeys", "Keys.Find": "TestTenantsAndKeys",
 	"Keys.Any": "of the whole installation: yes or no",

@@ -100,6 +100,10 @@ func openStore(file string) (*config.SQL, error) {
 		if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("remove the remains of an interrupted start: %w", err)
 		}
+		// SQLite gives the files that it makes beside a database the permissions of the database.
+		if err := os.WriteFile(fresh, nil, 0o600); err != nil {
+			return nil, fmt.Errorf("create the database of Temporal: %w", err)
+		}
 		if err := sqlite.SetupSchema(fileStore(fresh)); err != nil {
 			return nil, fmt.Errorf("create the tables of Temporal in %s: %w", fresh, err)
 		}

@@ -27,8 +27,9 @@ type Call struct {
 	Vendor, Model string
 	// Request is what is sent, nil: not stored.
 	Request []byte
-	// Estimate is what the request may send and receive at most, in tokens: an estimate of its input and the output that
-	// it is allowed. It counts against the budgets until the real figures are known, and for good where they never are.
+	// Estimate is what the request may send and receive at most, in tokens: an estimate of its input and the output
+	// that it is allowed. It counts against the budgets until the real figures are known, and for good where they never
+	// are.
 	Estimate int64
 	// Budgets bound the request.
 	Budgets Budgets
