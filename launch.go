@@ -1,7 +1,10 @@
 package precis
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -75,8 +78,18 @@ func (l Launch) attributes() temporal.SearchAttributes {
 
 func (l Launch) memo() map[string]any { return map[string]any{"run": l.Input.Run} }
 
+// maxSummary is how long the summary may be as JSON: Temporal refuses a start whose summary has more than 400 bytes.
+const maxSummary = 400
+
 func (l Launch) summary() string {
-	return fmt.Sprintf("%s compaction of %s", l.trigger(), l.Input.Conversation)
+	text := []rune(fmt.Sprintf("%s compaction of %s", l.trigger(), l.Input.Conversation))
+	for {
+		encoded, err := json.Marshal(string(text)) // which writes < as six chars
+		if err != nil || len(encoded) <= maxSummary {
+			return string(text)
+		}
+		text = text[:len(text)-1-(len(encoded)-maxSummary)/utf8.UTFMax/2]
+	}
 }
 
 func (l Launch) details() string {
@@ -88,5 +101,5 @@ func (l Launch) details() string {
 // fairness key of 64 bytes.
 func (l Launch) priority() temporal.Priority {
 	tenant := l.Input.Tenant
-	return temporal.Priority{FairnessKey: tenant[:min(len(tenant), 64)]}
+	return temporal.Priority{FairnessKey: strings.ToValidUTF8(tenant[:min(len(tenant), 64)], "")}
 }

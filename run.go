@@ -27,9 +27,9 @@ type Input struct {
 // of its own.
 func (in Input) WorkflowID() string {
 	if in.Replay != "" {
-		return "replay/" + in.Tenant + "/" + in.Run
+		return WorkflowID("replay", in.Tenant, in.Run)
 	}
-	return "compaction/" + in.Tenant + "/" + in.Conversation
+	return WorkflowID("compaction", in.Tenant, in.Conversation)
 }
 
 // Result is how a run ended.

@@ -28,7 +28,9 @@ const (
 const TriggerReplay pipeline.TriggerKind = "replay"
 
 // BatchWorkflowID is the id of the workflow that executes a batch.
-func BatchWorkflowID(tenant, batch string) string { return "replays/" + tenant + "/" + batch }
+func BatchWorkflowID(tenant, batch string) string {
+	return precis.WorkflowID("replays", tenant, batch)
+}
 
 // BatchInput names a batch. The workflow carries its progress from one execution to the next.
 type BatchInput struct {

@@ -4,6 +4,7 @@
 //	ask.go     request a run
 //	wait.go    start a run's workflow and wait for its end, cancel a run
 //	replay.go  request a replay
+//	refused.go end a run whose workflow cannot be started
 //	batch.go   start, follow, pause and cancel a batch of replays
 package launch
 

@@ -23,6 +23,8 @@ const (
 	pollInterval = 250 * time.Millisecond
 	// cancelTimeout is how long a cancelled run has to end: a model call notices with its next heartbeat.
 	cancelTimeout = 20 * time.Second
+	// cancelRequestTimeout is how long Temporal has to accept a cancellation.
+	cancelRequestTimeout = 5 * time.Second
 )
 
 // Wait starts the run's workflow, unless a dispatcher has started it, and returns the run when it has ended. If the
@@ -40,6 +42,11 @@ func (l Launcher) Wait(ctx context.Context, run runs.Run) (runs.Run, error) {
 			return run, err
 		case now.Outcome != "":
 			return now, nil
+		case waited != nil && StartRefused(waited, 1):
+			if err := EndUnstarted(ctx, l.Store, run.Ref, waited); err != nil {
+				return now, err
+			}
+			continue
 		case waited != nil && !retryable(waited):
 			return now, waited
 		}
@@ -66,7 +73,8 @@ func retryable(err error) bool {
 		errors.As(err, &cancelled) || errors.As(err, &timeout)
 }
 
-// Cancel cancels a run and returns it when it has ended: as cancelled, unless its marker was applied just before.
+// Cancel cancels a run and returns it when it has ended: as cancelled, unless its marker was applied just before. The
+// error is ErrTemporalAway if Temporal did not answer: then nothing was cancelled.
 func (l Launcher) Cancel(ctx context.Context, run runs.Run) (runs.Run, error) {
 	ctx, done := context.WithTimeout(ctx, cancelTimeout)
 	defer done()
@@ -93,8 +101,14 @@ func (l Launcher) Cancel(ctx context.Context, run runs.Run) (runs.Run, error) {
 // cancelOnce cancels the run's workflow. If there is none, it closes the run.
 func (l Launcher) cancelOnce(ctx context.Context, run runs.Run) error {
 	if run.TemporalRunID != "" {
-		err := precis.Cancel(ctx, l.Client, run.Input(), run.TemporalRunID)
-		if !errors.As(err, new(*serviceerror.NotFound)) {
+		request, done := context.WithTimeout(ctx, cancelRequestTimeout)
+		err := precis.Cancel(request, l.Client, run.Input(), run.TemporalRunID)
+		timedOut := request.Err() != nil && ctx.Err() == nil
+		done()
+		switch {
+		case err != nil && (timedOut || Away(err)):
+			return fmt.Errorf("cancel run %s: %w: %w", run.Ref.ID, ErrTemporalAway, err)
+		case !errors.As(err, new(*serviceerror.NotFound)):
 			return err
 		}
 	}

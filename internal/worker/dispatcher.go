@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"precis"
+	"precis/internal/launch"
 	"precis/internal/store"
 	"precis/internal/store/outbox"
 )
@@ -122,6 +123,12 @@ func (d dispatcher) start(ctx context.Context, run outbox.Dispatch) error {
 			return d.store.Outbox.MarkDispatched(ctx, run.ID)
 		}
 		return d.store.Outbox.Postpone(ctx, run.ID, retryInterval) // the workflow is busy with an earlier run
+	case launch.StartRefused(err, run.Attempts):
+		if e := launch.EndUnstarted(ctx, d.store, ref, err); e != nil {
+			return e
+		}
+		d.log.Error("a run was ended as failed: Temporal refuses to start its workflow", "run", run.Run, "error", err)
+		return d.store.Outbox.MarkDispatched(ctx, run.ID)
 	default:
 		wait := min(retryInterval<<min(run.Attempts, 6), maxRetryInterval)
 		if e := d.store.Outbox.Postpone(ctx, run.ID, wait); e != nil {

@@ -56,6 +56,8 @@ func findBatch(ctx context.Context, q db.Querier, ref db.BatchRef) (Batch, error
 		err = row.Scan(&b.Ref.ID, &b.Ref.Tenant, &b.WorkflowID, (*[]byte)(&b.Request), &b.Total, &b.Cancelled,
 			&b.Created, &finished)
 		b.Finished = db.Or(finished, time.Time{})
+		// Earlier releases stored ids that Temporal does not accept.
+		b.WorkflowID = contract.BatchWorkflowID(b.Ref.Tenant, b.Ref.ID)
 		return b, err
 	}, `SELECT id, tenant, workflow_id, request, total, cancelled, created_at, finished_at FROM replay_batches
 		WHERE tenant = $1 AND id = $2`, ref.Tenant, db.CleanText(ref.ID))

@@ -10,8 +10,11 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// Conversation is a conversation to be created. The format defaults to Anthropic's, vendor and model to those of New.
+// Conversation is a conversation to be created. The tenant defaults to Tenant, the id to a new one, the format to
+// Anthropic's, vendor and model to those of New.
 type Conversation struct {
+	Tenant   string
+	ID       string
 	Format   transcript.Format
 	Vendor   string
 	Model    string
@@ -26,6 +29,9 @@ type Conversation struct {
 // Create stores a conversation with its messages.
 func (s *System) Create(c Conversation) store.ConversationRef {
 	s.T.Helper()
+	if c.Tenant == "" {
+		c.Tenant = Tenant
+	}
 	if c.Format == "" {
 		c.Format = transcript.Anthropic
 	}
@@ -42,8 +48,8 @@ func (s *System) Create(c Conversation) store.ConversationRef {
 			s.T.Fatal(err)
 		}
 	}
-	created, _, err := s.Store.Conversations.Create(s.T.Context(), Tenant, conversations.NewConversation{
-		Format: string(c.Format), Vendor: c.Vendor, Model: c.Model, Window: c.Window,
+	created, _, err := s.Store.Conversations.Create(s.T.Context(), c.Tenant, conversations.NewConversation{
+		ID: c.ID, Format: string(c.Format), Vendor: c.Vendor, Model: c.Model, Window: c.Window,
 		System: c.System, Tools: c.Tools, Settings: settings,
 	})
 	if err != nil {
