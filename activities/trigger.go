@@ -63,7 +63,7 @@ func (a *Activities) trigger(ctx context.Context, at *attempt,
 		Base:        view.Conversation.ActiveMarker,
 		Manual:      in.Manual,
 		Full:        run.Full,
-		Budget:      time.Duration(view.Settings.RunTimeBudgetSeconds) * time.Second,
+		Budget:      time.Duration(a.Config.BoundRunSeconds(view.Settings.RunTimeBudgetSeconds)) * time.Second,
 		TokenBudget: view.Settings.RunTokenBudget,
 		ModelQueue:  a.Config.Worker.LLMTaskQueue,
 	}

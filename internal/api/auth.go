@@ -1,31 +1,44 @@
 package api
 
 import (
+	"context"
 	"errors"
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/store/access"
 )
 
-// authenticate finds the tenant of a request.
+// What a request without a key may do while there are no keys.
+const (
+	openTenant = store.DefaultTenant
+	openScope  = access.ScopeAdmin
+)
+
+// authenticate finds the tenant of a request, and refuses a key whose scope is not enough. The request ends when its key
+// stops working.
 func (s *Server) authenticate(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	if traitsOf(ctx.Operation()).public {
 		next(ctx)
 		return
 	}
-	if p := s.identify(r, requestOf(r.Context())); p != nil {
+	q := requestOf(r.Context())
+	p := s.identify(r, q)
+	if p == nil {
+		p = q.allowed(scopeOf(ctx.Operation().OperationID))
+	}
+	if p != nil {
 		p.write(w, r)
 		return
 	}
-	next(ctx)
+	watched, leave := s.keys.watch(r.Context(), q.key)
+	defer leave()
+	next(with(ctx, r.WithContext(watched), w))
 }
 
 // identify sets the request's tenant by its API key. The key is looked up for every request, so that a revoked key
@@ -36,7 +49,7 @@ func (s *Server) identify(r *http.Request, q *request) *Problem {
 		key, err := s.store.Keys.Find(r.Context(), secret)
 		switch {
 		case err == nil:
-			q.tenant, q.trusted = key.Tenant, key.Trusted
+			q.tenant, q.trusted, q.scope, q.key = key.Tenant, key.Trusted, key.Scope, key.ID
 			return nil
 		case !errors.Is(err, store.ErrNotFound):
 			return problemOf(r.Context(), err)
@@ -51,14 +64,27 @@ func (s *Server) identify(r *http.Request, q *request) *Problem {
 			return s.open(r, q)
 		}
 	}
-	if given {
+	if !given {
 		return problem(codeUnauthorized,
-			"the API key is unknown or has been revoked: `precis keys list` shows the valid ones").at(
+			"an API key is required: send `Authorization: Bearer KEY`; `precis keys create` makes one").at(
 			"header.Authorization")
 	}
+	if wait := s.badKeys.refused(r); wait > 0 {
+		return problem(codeRateLimited, "too many API keys from this address were not valid: wait, then send a "+
+			"valid one (`precis keys list` shows which there are)").at("header.Authorization").after(wait)
+	}
 	return problem(codeUnauthorized,
-		"an API key is required: send `Authorization: Bearer KEY`; `precis keys create` makes one").at(
+		"the API key is unknown, has expired or was revoked: `precis keys list` shows the valid ones").at(
 		"header.Authorization")
+}
+
+// keyEnded returns the problem of a request whose key stopped working while it was in progress, nil for any other.
+func keyEnded(ctx context.Context) *Problem {
+	if !errors.Is(context.Cause(ctx), errKeyEnded) {
+		return nil
+	}
+	return problem(codeUnauthorized, "%s while the request was in progress; what it had begun continues",
+		errKeyEnded).at("header.Authorization")
 }
 
 func bearer(r *http.Request) (string, bool) {
@@ -68,34 +94,4 @@ func bearer(r *http.Request) (string, bool) {
 		return "", header != ""
 	}
 	return strings.TrimSpace(secret), true
-}
-
-// crossOrigin refuses requests that a page of another site makes a browser send.
-var crossOrigin = http.NewCrossOriginProtection()
-
-// open allows a request without a key. Programs on this machine may do everything. A web page in a browser on this
-// machine may not: its Host is not a loopback name, or its origin is another site.
-func (s *Server) open(r *http.Request, q *request) *Problem {
-	if !loopbackHost(r.Host) {
-		return problem(service.CodeForbidden,
-			"without API keys the server accepts only requests to localhost, not to %q",
-			r.Host)
-	}
-	if err := crossOrigin.Check(r); err != nil {
-		return problem(service.CodeForbidden, "without API keys the server accepts no requests from other sites")
-	}
-	q.tenant, q.trusted = store.DefaultTenant, true
-	return nil
-}
-
-func loopbackHost(host string) bool {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	host = strings.Trim(host, "[]")
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
 }

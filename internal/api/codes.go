@@ -28,10 +28,11 @@ var codes = []struct {
 }{
 	{service.CodeInvalid, http.StatusUnprocessableEntity, "The request is invalid, whatever the state; " +
 		"`errors` names the fields at fault. The status is 400 when the body is not JSON."},
-	{codeUnauthorized, http.StatusUnauthorized, "The API key is missing or not valid."},
+	{codeUnauthorized, http.StatusUnauthorized, "The API key is missing, unknown, revoked or expired."},
 	{
 		service.CodeForbidden, http.StatusForbidden,
-		"The key may not do this. Or there are no keys, and the request is from another site.",
+		"The key's scope is not enough. Or there are no keys, and the request is from another site, for another " +
+			"host, or came through a proxy.",
 	},
 	{
 		service.CodeQuota, http.StatusForbidden,
@@ -71,8 +72,8 @@ var codes = []struct {
 		codeKeyReused, http.StatusUnprocessableEntity,
 		"The idempotency key was used with another request less than a day ago.",
 	},
-	{codeRateLimited, http.StatusTooManyRequests, "The tenant sends too many requests, or has too many in progress; " +
-		"the header `Retry-After` says how many seconds to wait."},
+	{codeRateLimited, http.StatusTooManyRequests, "The tenant sends too many requests, or has too many in progress, " +
+		"or an address sends too many bad keys; the header `Retry-After` says how many seconds to wait."},
 	{
 		service.CodeInternal, http.StatusInternalServerError,
 		"An internal error of precis. The log has the reason under the request's id.",

@@ -18,7 +18,7 @@ func failures(api huma.API, op huma.Operation, t traits) map[string]*huma.Respon
 	schema := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.Problem](), true, "")
 	possible := slices.Concat(common, t.codes)
 	if t.public {
-		possible = t.codes
+		possible = append(slices.Clone(t.codes), service.CodeForbidden)
 	}
 	if strings.Contains(op.Path, "{") {
 		possible = append(possible, service.CodeNotFound)

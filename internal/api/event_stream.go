@@ -12,7 +12,10 @@ import (
 	"precis/internal/store/timeline"
 )
 
-// stream writes events until the client disconnects, its key is revoked, or the server stops.
+// cutAfter is how long a stream whose key has ended may finish what it is writing to a client that does not read.
+const cutAfter = 250 * time.Millisecond
+
+// stream writes events until the client disconnects, its key stops working, or the server stops.
 func (s *Server) stream(r *http.Request, out *stream, ref store.ConversationRef, after int64, events []timeline.Event) {
 	ctx := r.Context()
 	follower, leave := s.hub.follow(ref, after)
@@ -20,8 +23,14 @@ func (s *Server) stream(r *http.Request, out *stream, ref store.ConversationRef,
 	beat := time.NewTicker(s.heartbeat)
 	defer beat.Stop()
 	unread := len(events) == eventsAtOnce
+	ended := make(chan struct{})
+	defer close(ended)
+	defer context.AfterFunc(ctx, func() { out.cut(ended) })()
 	for {
 		for _, e := range events {
+			if ctx.Err() != nil {
+				return
+			}
 			out.event(e)
 			after = e.Seq
 			beat.Reset(s.heartbeat)
@@ -43,9 +52,6 @@ func (s *Server) stream(r *http.Request, out *stream, ref store.ConversationRef,
 			events, unread = s.more(ctx, ref, after)
 		case <-beat.C:
 			out.comment("nothing new")
-			if p := s.identify(r, &request{}); p != nil && p.Code == codeUnauthorized {
-				return
-			}
 			if unread {
 				events, unread = s.more(ctx, ref, after)
 			}
@@ -98,6 +104,17 @@ func (s *stream) comment(text string) { s.print(": %s\n\n", text) }
 func (s *stream) print(format string, args ...any) {
 	if s.err == nil {
 		_, s.err = fmt.Fprintf(s.w, format, args...)
+	}
+}
+
+// cut makes a write fail that still blocks after a while, unless the stream has ended.
+func (s *stream) cut(ended <-chan struct{}) {
+	wait := time.NewTimer(cutAfter)
+	defer wait.Stop()
+	select {
+	case <-ended:
+	case <-wait.C:
+		_ = s.control.SetWriteDeadline(time.Now())
 	}
 }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"maps"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -57,6 +58,7 @@ func (s *Server) health() {
 			},
 		}},
 	}
+	maps.Copy(metrics.Responses, failures(s.api, *metrics, traits{public: true}))
 	s.api.OpenAPI().AddOperation(metrics)
 	s.mux.Handle("GET /metrics", s.telemetry.Handler())
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -23,9 +24,7 @@ const (
 	// replayedHeader marks an answer that was kept from an earlier request.
 	replayedHeader = "Idempotency-Replayed"
 	// extendInterval is how often a long request extends the claim on its key: well within the time that a claim lasts.
-	extendInterval = 10 * time.Second
-	// releaseTimeout bounds the recording of how a request ended, which must not delay its answer.
-	releaseTimeout = 5 * time.Second
+	extendInterval = 3 * time.Second
 )
 
 // keepAnswer does a request with an idempotency key once: it keeps what a write that went well was answered with, and
@@ -43,6 +42,7 @@ func (s *Server) keepAnswer(ctx huma.Context, next func(huma.Context)) {
 	q := requestOf(r.Context())
 	k := access.KeyedRequest{
 		Tenant: q.tenant, Key: strings.Join(key, ","), Request: requestHash(r, q.body), Repeatable: t.repeatable,
+		Holder: rand.Text(),
 	}
 	state, kept, err := s.store.Idempotency.Claim(r.Context(), k)
 	if err != nil {
@@ -87,16 +87,27 @@ func requestHash(r *http.Request, body []byte) store.Hash {
 	return store.Hash(h.Sum(nil))
 }
 
+// doKeyed does a request whose key was claimed. It continues when the client disconnects, so that the answer can be
+// given to the client's next try, but no longer waits for the end of a run.
 func (s *Server) doKeyed(ctx huma.Context, r *http.Request, w http.ResponseWriter, k access.KeyedRequest,
 	next func(huma.Context),
 ) {
 	rec := &recorder{header: w.Header().Clone()}
 	release := s.hold(r.Context(), k)
+	q := requestOf(r.Context())
+	q.client = r.Context()
+	lasting, end := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	defer end(nil)
+	defer context.AfterFunc(r.Context(), func() {
+		if context.Cause(r.Context()) == errKeyEnded {
+			end(errKeyEnded)
+		}
+	})()
 	func() {
 		defer release() // after a panic the claim on the key expires
-		next(with(ctx, r.WithContext(access.WithKey(r.Context(), k)), rec))
+		next(with(ctx, r.WithContext(access.WithKey(lasting, k)), rec))
 	}()
-	s.settle(r.Context(), k, rec)
+	s.settle(r.Context(), k, rec.kept())
 	for name, values := range rec.header {
 		w.Header()[name] = values
 	}
@@ -122,33 +133,6 @@ func (s *Server) hold(ctx context.Context, k access.KeyedRequest) (release func(
 		}
 	}()
 	return cancel
-}
-
-// settle records how a keyed request ended. If that fails, the answer is sent all the same.
-func (s *Server) settle(ctx context.Context, k access.KeyedRequest, rec *recorder) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
-	defer cancel()
-	keep := rec.status < http.StatusMultipleChoices
-	var err error
-	if !keep {
-		var effective bool
-		effective, err = s.store.Idempotency.Release(ctx, k)
-		// It changed something and failed permanently: another try would change it again and fail the same way.
-		keep = effective && rec.status < http.StatusInternalServerError
-	}
-	if err == nil && keep {
-		headers := map[string]string{}
-		for _, name := range []string{"Content-Type", "Location", "Allow"} {
-			if v := rec.header.Get(name); v != "" {
-				headers[name] = v
-			}
-		}
-		err = s.store.Idempotency.Answer(ctx, k,
-			access.KeyedAnswer{Status: rec.status, Headers: headers, Body: rec.body.Bytes()})
-	}
-	if err != nil {
-		s.log.Warn("the end of a request with an idempotency key was not recorded", "error", err)
-	}
 }
 
 // recorder holds an answer back until it is stored.

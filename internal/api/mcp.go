@@ -22,7 +22,7 @@ func (s *Server) mcp() {
 	handler := sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
 		return mcp.New(mcp.Options{
 			Service: s.service, Tenant: requestOf(r.Context()).tenant, Conversation: r.PathValue("id"),
-			Timeout: s.timeout(), Log: s.log,
+			Timeout: s.timeout(), Log: s.log, Scope: requestOf(r.Context()).scope,
 		})
 	}, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
@@ -45,7 +45,9 @@ func (s *Server) mcp() {
 				return
 			}
 			defer done()
-			handler.ServeHTTP(w, r)
+			watched, leave := s.keys.watch(r.Context(), q.key)
+			defer leave()
+			handler.ServeHTTP(w, r.WithContext(watched))
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 // ends with the context.
 func ServeObserved(ctx context.Context, addr string, p *Probe, tel *telemetry.Telemetry) error {
 	srv := &http.Server{
-		Addr: addr, Handler: observed(p, tel), ReadHeaderTimeout: headerTimeout,
+		Addr: addr, Handler: loopbackOnly(addr, observed(p, tel)), ReadHeaderTimeout: headerTimeout,
 		MaxHeaderBytes: maxHeader,
 	}
 	stop := context.AfterFunc(ctx, func() {

@@ -10,6 +10,7 @@ import (
 
 	"precis/internal/api/wire"
 	"precis/internal/service"
+	"precis/internal/store"
 )
 
 // traits say how an operation differs from the others.
@@ -54,6 +55,9 @@ func register[I, O any](s *Server, op huma.Operation, t traits,
 	if t.public {
 		op.Security = []map[string][]string{}
 	}
+	if !t.public {
+		op.Description = strings.TrimSpace(op.Description + " " + aboutScope(scopeOf(op.OperationID)))
+	}
 	op.Responses = failures(s.api, op, t)
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
 		q := requestOf(ctx)
@@ -64,12 +68,49 @@ func register[I, O any](s *Server, op huma.Operation, t traits,
 		}
 		out, err := do(ctx, q, in)
 		if err != nil {
-			return nil, problemOf(ctx, err)
+			if p := keyEnded(ctx); p != nil {
+				return nil, problemOf(ctx, p)
+			}
+			return nil, inPath(in, op.Path, problemOf(ctx, err))
 		}
 		return out, nil
 	})
 	s.documentBody(op, reflect.TypeFor[I]())
 	boundParameters(operationAt(s.api.OpenAPI(), op), reflect.TypeFor[I]())
+}
+
+// inPath turns the problem of an operation whose path has an id that nothing can have into one that says so, and names
+// the place of a field that is in the path. What earlier releases stored under such an id is found before.
+func inPath(input any, path string, p *Problem) *Problem {
+	for i, e := range p.Errors {
+		if name, ok := strings.CutPrefix(e.Location, "body."); ok && strings.Contains(path, "{"+name+"}") {
+			p.Errors[i].Location = "path." + name
+		}
+	}
+	if p.Code != service.CodeNotFound {
+		return p
+	}
+	v := reflect.ValueOf(input).Elem()
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		name := f.Tag.Get("path")
+		if name == "" || f.Type.Kind() != reflect.String {
+			continue
+		}
+		if problem := store.IDProblem(v.FieldByIndex(f.Index).String(), maxPathID); problem != "" {
+			return badID(name, problem, p)
+		}
+	}
+	return p
+}
+
+// maxPathID bounds the ids in paths; an operation may bound its own further.
+const maxPathID = 1024
+
+func badID(name, what string, of *Problem) *Problem {
+	p := problem(service.CodeInvalid, "%s", what).at("path." + name)
+	p.Detail = "path." + name + ": " + what
+	p.RequestID = of.RequestID
+	return p
 }
 
 func (s *Server) timeout() time.Duration {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"precis/internal/service"
+	"precis/internal/store/access"
 )
 
 // requestIDHeader has the id of a request. An id that the client sends is kept.
@@ -25,6 +26,12 @@ type request struct {
 	tenant string
 	// trusted keys may report the agent's own compactions.
 	trusted bool
+	// key is the id of the API key, "" if there are no keys, and scope what it may do.
+	key   string
+	scope access.Scope
+	// client ends when the client has disconnected, also where the request's own context does not. nil: it is the
+	// request's context.
+	client context.Context
 	// trace is the id of the request's trace, "": none.
 	trace string
 	// body is the whole body, from when readBody has read it until it is decoded.

@@ -4,11 +4,13 @@
 //	server.go       a Server and its routes; serve.go listening and stopping
 //	operation.go    what all operations share: registering, timeouts; accept.go the media type of answers
 //	request.go      the id and log line of a request; answer.go timeouts of writing
-//	auth.go         keys and tenants; limits.go rates and open requests
+//	auth.go         keys and tenants; scopes.go what a key may do, key_watch.go keys that end during a request,
+//	                bad_keys.go the rate of bad ones, doors.go requests without a key
+//	limits.go       rates and open requests
 //	body.go         reading a body, within the budget of budget.go; payload.go checking it against its schema, by
 //	                check.go, malformed.go, unicode.go; bounds.go the limits of its fields
 //	encode.go       writing answers with raw JSON byte for byte; fields.go the fields of a struct
-//	idempotency.go  answers that are kept for retries
+//	idempotency.go  answers that are kept for retries; settle.go how a keyed request ended
 //	problem.go      problem documents; codes.go their codes, problem_huma.go those of huma's own failures
 //	hub.go          the followers of conversations; event_stream.go one stream of events
 //	health.go       alive, ready, metrics; probe.go the checks, observed.go the same for a worker
@@ -60,7 +62,11 @@ type Server struct {
 	mux       *http.ServeMux
 	handler   http.Handler
 	hub       *hub
+	keys      *keyWatch
+	badKeys   badKeys
 	limits    limits
+	// pending are ends of keyed requests that could not be recorded yet.
+	pending pending
 	// local says that only this machine can reach the server. Then no keys are needed while none exist.
 	local atomic.Bool
 	// stopping ends when the server stops.
@@ -82,6 +88,7 @@ func New(o Options) *Server {
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.limits.config, s.limits.bodies = cfg.HTTP, newBudget(cfg.HTTP)
 	s.hub = newHub(s.store, s.log)
+	s.keys = &keyWatch{ended: s.store.Keys.Ended, log: s.log, every: keyCheckInterval}
 	s.api = humago.New(s.mux, apiConfig())
 	s.api.UseMiddleware(s.begin, s.authenticate, s.limit, s.readBody, s.keepAnswer)
 	for _, routes := range []func(){
@@ -95,7 +102,7 @@ func New(o Options) *Server {
 	s.docs()
 	s.mcp()
 	s.mux.HandleFunc("/", s.unknown)
-	s.handler = s.entry(s.telemetry.Server(s.mux))
+	s.handler = s.entry(s.hostChecked(s.telemetry.Server(s.mux)))
 	return s
 }
 

@@ -33,10 +33,14 @@ func (s *Server) await(ctx context.Context, q *request, run wire.Run, wait time.
 	ref := store.RunRef{Tenant: q.tenant, ID: run.ID}
 	stored, err := s.store.Runs.Get(ctx, ref)
 	if err != nil {
-		return run, err
+		s.log.Warn("a run that was requested cannot be read", "run", run.ID, "error", err)
+		return run, ctx.Err()
 	}
-	waitCtx, cancel := context.WithTimeout(ctx, wait)
+	waitCtx, cancel := context.WithTimeout(ctx, min(wait, time.Duration(s.config.MaxWaitSeconds)*time.Second))
 	defer cancel()
+	if q.client != nil { // the answer is kept for a client that has disconnected, and need not wait for it
+		defer context.AfterFunc(q.client, cancel)()
+	}
 	defer context.AfterFunc(s.stopping, cancel)()
 	_, waited := s.launcher.Wait(waitCtx, stored)
 	if ctx.Err() != nil {
@@ -47,8 +51,13 @@ func (s *Server) await(ctx context.Context, q *request, run wire.Run, wait time.
 		s.log.Warn("a run cannot be waited for", "run", run.ID, "error", waited)
 	}
 	now, err := s.service.GetRun(ctx, ref, nil)
-	if errors.Is(err, context.Canceled) {
+	switch {
+	case errors.Is(err, context.Canceled):
 		return run, err
+	case err != nil:
+		// The run was requested: an error would say that it was not.
+		s.log.Warn("a run that was requested cannot be read", "run", run.ID, "error", err)
+		return run, nil
 	}
-	return now, err
+	return now, nil
 }

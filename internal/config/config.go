@@ -39,6 +39,12 @@ type Config struct {
 	Log     Log              `json:"log"`
 }
 
+// BoundRunSeconds returns the time that a run may take, in seconds, if a tenant or a conversation asks for the given
+// one: the larger of worker.max_run_seconds and the installation's own setting is the most.
+func (c Config) BoundRunSeconds(asked int) int {
+	return min(asked, max(c.Worker.MaxRunSeconds, c.Settings.RunTimeBudgetSeconds))
+}
+
 // Temporal says where Temporal is and how to authenticate.
 type Temporal struct {
 	// Address is host:port of the frontend, "" for the local stack's own server.
@@ -83,6 +89,10 @@ type HTTP struct {
 	// MaxConcurrentRequests and MaxEventStreams limit what one tenant has open at the same time; 0: no limit.
 	MaxConcurrentRequests int `json:"max_concurrent_requests"`
 	MaxEventStreams       int `json:"max_event_streams"`
+	// MaxWaitSeconds bounds how long a request waits for a run, whatever wait_seconds it asks for.
+	MaxWaitSeconds int `json:"max_wait_seconds"`
+	// AllowedHosts are names, beside those of loopback, to which pages without a key are served on a loopback address.
+	AllowedHosts []string `json:"allowed_hosts"`
 	// ShutdownSeconds is how long a stopping server waits for requests to finish.
 	ShutdownSeconds int `json:"shutdown_seconds"`
 }
@@ -176,6 +186,8 @@ type Worker struct {
 	LLMConcurrency int `json:"llm_concurrency"`
 	// ModelTimeoutSeconds bounds one request to a model.
 	ModelTimeoutSeconds int `json:"model_timeout_seconds"`
+	// MaxRunSeconds bounds settings.run_time_budget_seconds of tenants and conversations.
+	MaxRunSeconds int `json:"max_run_seconds"`
 	// DrainSeconds is how long a stopping worker waits for its stages to finish.
 	DrainSeconds int `json:"drain_seconds"`
 	// MetricsAddr is host:port of the worker's own listener for metrics and health, "" for none.
@@ -204,6 +216,7 @@ func Defaults() Config {
 			Burst:                 1000,
 			MaxConcurrentRequests: 200,
 			MaxEventStreams:       1000,
+			MaxWaitSeconds:        600,
 			ShutdownSeconds:       25,
 		},
 		Vendors: map[string]Vendor{
@@ -221,6 +234,7 @@ func Defaults() Config {
 			Concurrency:         16,
 			LLMConcurrency:      16,
 			ModelTimeoutSeconds: 300,
+			MaxRunSeconds:       3600,
 			DrainSeconds:        25,
 		},
 		Log: Log{Level: "info", Format: "text"},

@@ -74,6 +74,17 @@ var placeKeys = []Key{
 		Effect: "Maximum number of open event streams of one tenant. 0: no limit.",
 	},
 	{
+		Name: "http.max_wait_seconds", Unit: "seconds",
+		Effect: "Most time that a request waits for a run, whatever its `wait_seconds`. It then returns the run in " +
+			"progress.",
+	},
+	{
+		Name: "http.allowed_hosts", Unit: "names, comma separated",
+		Effect: "Names, beside `localhost` and loopback addresses, to which the paths that need no key (`/metrics`, " +
+			"`/docs`, `/healthz`…) are served while `http.addr` is on loopback: those that a proxy on this machine " +
+			"passes on. Other names are refused, so that no web page can read them.",
+	},
+	{
 		Name: "http.shutdown_seconds", Unit: "seconds",
 		Effect: "How long a stopping server waits for requests to finish.",
 	},

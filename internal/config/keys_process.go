@@ -27,6 +27,11 @@ var processKeys = []Key{
 	{Name: "worker.model_timeout_seconds", Unit: "seconds", Effect: "Most time that one request to a model may " +
 		"take. A longer one is a `timeout`, which is retried within the run's time budget."},
 	{
+		Name: "worker.max_run_seconds", Unit: "seconds",
+		Effect: "Most time that a tenant or a conversation may allow a run by `run_time_budget_seconds`. The " +
+			"installation's own `settings.run_time_budget_seconds` may be larger; then that is the bound.",
+	},
+	{
 		Name: "worker.drain_seconds", Unit: "seconds",
 		Effect: "How long a stopping worker waits for running stages to finish before it leaves them to another " +
 			"worker.",

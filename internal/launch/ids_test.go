@@ -29,8 +29,14 @@ func TestIDsBeyondASCII(t *testing.T) {
 		t.Log("without encoding:", err)
 	}
 	for _, c := range []struct{ tenant, id string }{
-		{"default", "é"}, {"default", "🙂"}, {"default", "会話/1"}, {"default", "%C3%A9"}, {"default", "a b"},
-		{"té", "plain"}, {"default", strings.Repeat("é", 80)}, {"default", strings.Repeat("<", 160)},
+		{"default", "é"},
+		{"default", "🙂"},
+		{"default", "会話/1"},
+		{"default", "%C3%A9"},
+		{"default", "a b"},
+		{"té", "plain"},
+		{"default", strings.Repeat("é", 80)},
+		{"default", strings.Repeat("<", 160)},
 		{strings.Repeat("ü", 32), strings.Repeat("🙂", 40)},
 	} {
 		t.Run(fmt.Sprintf("%.20s of %.20s", c.id, c.tenant), func(t *testing.T) {

@@ -11,6 +11,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/store/access"
 	"precis/internal/version"
 )
 
@@ -28,6 +30,8 @@ type Options struct {
 	Tenant string
 	// Conversation is the one that all tools work on. "": each call names its conversation.
 	Conversation string
+	// Scope is what the API key of the client may do. "": everything.
+	Scope access.Scope
 	// Timeout bounds one tool call. 0: no limit.
 	Timeout time.Duration
 	Log     *slog.Logger
@@ -79,12 +83,26 @@ func add[In any](s *sdk.Server, t tools, about sdk.Tool, do func(context.Context
 			ctx, cancel = context.WithTimeout(ctx, t.Timeout)
 			defer cancel()
 		}
+		if needed := scopeOf(about); t.Scope != "" && !t.Scope.Includes(needed) {
+			return nil, nil, &service.Error{
+				Code:   service.CodeForbidden,
+				Detail: fmt.Sprintf("the API key has the scope %q, and the tool %s needs %q", t.Scope, about.Name, needed),
+			}
+		}
 		text, err := do(t.Service.WithQuota(ctx, t.Tenant), in)
 		if err != nil {
 			return nil, nil, t.clientError(ctx, about.Name, err)
 		}
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}, nil, nil
 	})
+}
+
+// scopeOf returns the scope that a tool needs.
+func scopeOf(about sdk.Tool) access.Scope {
+	if about.Annotations != nil && about.Annotations.ReadOnlyHint {
+		return access.ScopeRead
+	}
+	return access.ScopeWrite
 }
 
 // clientError returns the error that the client sees: its code and what to do. Internal errors are only in the log.

@@ -17,7 +17,7 @@ import (
 
 // NewConversation is a conversation to create. Raw JSON is stored byte for byte.
 type NewConversation struct {
-	// ID is the client's id, at most 160 bytes without control characters. If it is "", one is generated.
+	// ID is the client's id, see store.IDProblem. If it is "", one is generated.
 	ID     string
 	Format string
 	Model  wire.Model
@@ -91,6 +91,9 @@ func (s *Service) newConversation(ctx context.Context, tenant string,
 		System: given(req.System), Tools: given(req.Tools), Settings: given(req.Settings),
 		Metadata: given(req.Metadata),
 	}
+	if problem := store.IDProblem(n.ID, conversations.MaxID); n.ID != "" && problem != "" {
+		return n, invalid("id", "%s", problem)
+	}
 	if _, err := transcript.CodecFor(transcript.Format(req.Format)); err != nil {
 		return n, &Error{Code: CodeInvalid, Field: "format", Detail: plain(err), Cause: err}
 	}
@@ -157,6 +160,11 @@ func (s *Service) checkSettings(c conversations.Conversation) error {
 	settings, err := overlay(base, c.Settings)
 	if err != nil {
 		return err
+	}
+	if _, own := keys["run_time_budget_seconds"]; own {
+		if err := s.checkBounds(settings); err != nil {
+			return err
+		}
 	}
 	return settings.ValidateForWindow(conversation.Window(c, s.installation().Models))
 }

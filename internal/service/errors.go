@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"go.temporal.io/api/serviceerror"
 
 	"precis/internal/api/wire"
 	"precis/internal/launch"
@@ -128,15 +127,10 @@ func refused(err error) error {
 		return &Error{Code: CodeConflict, Detail: err.Error(), Cause: err}
 	case store.Unavailable(err):
 		return &Error{Code: CodeUnavailable, Detail: "the database is not reachable: try again", Cause: err}
-<<<<<<< HEAD
-	case errors.As(err, new(*serviceerror.Unavailable)):
+	case launch.Away(err):
 		return &Error{Code: CodeUnavailable, Detail: "Temporal is not reachable: try again", Cause: err}
 	case errors.As(err, &p) && p.Kind == pipeline.Conflict:
 		return &Error{Code: CodeConflict, Detail: p.Message, Cause: err}
-=======
-	case launch.Away(err):
-		return &Error{Code: CodeUnavailable, Detail: "Temporal is not reachable: try again", Cause: err}
->>>>>>> 17e9341 (precis, launch: encode workflow ids, and end a run whose start is refused: an id beyond ASCII was retried for ever)
 	case errors.As(err, &p) && p.Kind == pipeline.BadRequest:
 		return &Error{Code: CodeInvalid, Detail: p.Message, Cause: err}
 	}

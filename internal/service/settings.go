@@ -78,13 +78,26 @@ func (s *Service) changeTenantSettings(ctx context.Context, tenant string, opera
 		if err := checkMerged("settings", own, after); err != nil {
 			return nil, err
 		}
-		_, err = overlay(s.Config.Settings, after)
-		return after, err
+		effective, err := overlay(s.Config.Settings, after)
+		if err != nil {
+			return after, err
+		}
+		return after, s.checkBounds(effective)
 	})
 	if err != nil {
 		return wire.TenantSettings{}, refused(err)
 	}
 	return s.tenantSettings(tenant, after)
+}
+
+// checkBounds returns an error for a setting beyond what the installation allows tenants and conversations.
+func (s *Service) checkBounds(settings config.Settings) error {
+	asked := settings.RunTimeBudgetSeconds
+	if most := s.Config.BoundRunSeconds(asked); asked > most {
+		return invalid("settings.run_time_budget_seconds", "is %d; the installation allows at most %d "+
+			"(worker.max_run_seconds)", asked, most)
+	}
+	return nil
 }
 
 func (s *Service) tenantSettings(tenant string, own json.RawMessage) (wire.TenantSettings, error) {

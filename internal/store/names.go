@@ -54,6 +54,9 @@ const (
 // Invalidf returns an ErrInvalid whose text is the formatted message alone.
 func Invalidf(format string, args ...any) error { return db.Invalidf(format, args...) }
 
+// IDProblem returns why s cannot be the id of something new, "" if it can, see package db.
+func IDProblem(s string, max int) string { return db.IDProblem(s, max) }
+
 // ConflictReasonOf returns the reason of a ConflictError, "" for any other error.
 func ConflictReasonOf(err error) ConflictReason { return db.ConflictReasonOf(err) }
 

@@ -14,8 +14,9 @@ import (
 // IdempotencyLife is how long the answer to a keyed request is stored.
 const IdempotencyLife = 24 * time.Hour
 
-// keyClaim is how long a request holds its key, unless it calls Extend.
-const keyClaim = 30 * time.Second
+// keyClaim is how long a request holds its key, unless it calls Extend: how long the key of a request is busy whose
+// process died.
+const keyClaim = 10 * time.Second
 
 // KeyedRequest is a write that its caller may send again and that must be done only once.
 type KeyedRequest struct {
@@ -26,6 +27,8 @@ type KeyedRequest struct {
 	Request db.Hash
 	// Repeatable is set if doing the request twice has the same effect as doing it once.
 	Repeatable bool
+	// Holder identifies this try of the request. A try that lost its claim to another one cannot commit any more.
+	Holder string
 }
 
 // KeyState is the state of a key.
@@ -58,7 +61,7 @@ func (s *Idempotency) Claim(ctx context.Context, k KeyedRequest) (KeyState, Keye
 	var state KeyState
 	var answer KeyedAnswer
 	var body []byte
-	if !db.GoodID(k.Key, 255) {
+	if !db.PossibleID(k.Key, 255) {
 		return "", answer, db.Failed("claim a key",
 			db.Invalidf("an idempotency key has 1 to 255 bytes of UTF-8 and no control characters"))
 	}
@@ -71,13 +74,14 @@ func (s *Idempotency) Claim(ctx context.Context, k KeyedRequest) (KeyState, Keye
 		if err != nil {
 			return err
 		}
-		tag, err := tx.Exec(ctx, `INSERT INTO idempotency_keys (tenant, key, request_sha256, claimed_until)
-			VALUES ($1, $2, $3, clock_timestamp() + $4::interval)
+		tag, err := tx.Exec(ctx, `INSERT INTO idempotency_keys (tenant, key, request_sha256, claimed_until,
+				claimed_by)
+			VALUES ($1, $2, $3, clock_timestamp() + $4::interval, $6)
 			ON CONFLICT (tenant, key) DO UPDATE SET created_at = now(), claimed_until = excluded.claimed_until,
-			effective_at = NULL,
+			claimed_by = excluded.claimed_by, effective_at = NULL,
 				answered_at = NULL, status = NULL, request_sha256 = excluded.request_sha256, headers = '{}', body = NULL
 			WHERE idempotency_keys.created_at < now() - $5::interval AND idempotency_keys.claimed_until < now()`,
-			k.Tenant, k.Key, k.Request[:], keyClaim, IdempotencyLife)
+			k.Tenant, k.Key, k.Request[:], keyClaim, IdempotencyLife, k.Holder)
 		if err != nil {
 			return err
 		}
@@ -122,9 +126,9 @@ func lookAtKey(ctx context.Context, tx pgx.Tx, k KeyedRequest) (KeyState, KeyedA
 		return KeyLost, answer, nil, nil
 	}
 	_, err = tx.Exec(
-		ctx, `UPDATE idempotency_keys SET claimed_until = clock_timestamp() + $3::interval WHERE tenant = $1 AND `+
-			`key = $2`,
-		k.Tenant, k.Key, keyClaim)
+		ctx, `UPDATE idempotency_keys SET claimed_until = clock_timestamp() + $3::interval, claimed_by = $4
+			WHERE tenant = $1 AND key = $2`,
+		k.Tenant, k.Key, keyClaim, k.Holder)
 	return KeyOurs, answer, nil, err
 }
 
@@ -132,8 +136,8 @@ func lookAtKey(ctx context.Context, tx pgx.Tx, k KeyedRequest) (KeyState, KeyedA
 func (s *Idempotency) Extend(ctx context.Context, k KeyedRequest) error {
 	return s.db.Write(db.WithoutLastStatement(ctx), "hold a key", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE idempotency_keys SET claimed_until = clock_timestamp() + $4::interval
-			WHERE tenant = $1 AND key = $2 AND request_sha256 = $3
-			AND answered_at IS NULL`, k.Tenant, k.Key, k.Request[:], keyClaim)
+			WHERE tenant = $1 AND key = $2 AND request_sha256 = $3 AND claimed_by = $5
+			AND answered_at IS NULL`, k.Tenant, k.Key, k.Request[:], keyClaim, k.Holder)
 		return err
 	})
 }
@@ -152,8 +156,8 @@ func (s *Idempotency) Answer(ctx context.Context, k KeyedRequest, a KeyedAnswer)
 		_, err := tx.Exec(ctx, `UPDATE idempotency_keys SET answered_at = clock_timestamp(),
 			claimed_until = clock_timestamp(),
 				status = $4, headers = $5, body = $6
-			WHERE tenant = $1 AND key = $2 AND request_sha256 = $3 AND answered_at IS NULL`,
-			k.Tenant, k.Key, k.Request[:], a.Status, headers, body)
+			WHERE tenant = $1 AND key = $2 AND request_sha256 = $3 AND answered_at IS NULL AND claimed_by = $7`,
+			k.Tenant, k.Key, k.Request[:], a.Status, headers, body, k.Holder)
 		return err
 	})
 }
@@ -163,27 +167,33 @@ func (s *Idempotency) Answer(ctx context.Context, k KeyedRequest, a KeyedAnswer)
 func (s *Idempotency) Release(ctx context.Context, k KeyedRequest) (effective bool, err error) {
 	err = s.db.Write(db.WithoutLastStatement(ctx), "release a key", func(ctx context.Context, tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `DELETE FROM idempotency_keys WHERE tenant = $1 AND key = $2 AND request_sha256 = $3
-			AND answered_at IS NULL AND effective_at IS NULL`, k.Tenant, k.Key, k.Request[:])
-		if err != nil {
+			AND answered_at IS NULL AND effective_at IS NULL AND claimed_by = $4`,
+			k.Tenant, k.Key, k.Request[:], k.Holder)
+		if err != nil || tag.RowsAffected() > 0 {
+			effective = false
 			return err
 		}
-		if effective = tag.RowsAffected() == 0; !effective {
-			return nil
-		}
-		_, err = tx.Exec(ctx, `UPDATE idempotency_keys SET claimed_until = clock_timestamp()
-			WHERE tenant = $1 AND key = $2 AND request_sha256 = $3`, k.Tenant, k.Key, k.Request[:])
+		tag, err = tx.Exec(ctx, `UPDATE idempotency_keys SET claimed_until = clock_timestamp()
+			WHERE tenant = $1 AND key = $2 AND request_sha256 = $3 AND claimed_by = $4`,
+			k.Tenant, k.Key, k.Request[:], k.Holder)
+		effective = tag.RowsAffected() > 0 // else the claim was released before, or is another try's
 		return err
 	})
 	return effective, err
 }
 
 // WithKey returns a context whose transactions record, as part of their commit, that the keyed request has taken
-// effect. So the request is not done twice, even if the process dies after the commit.
+// effect. So the request is not done twice, even if the process dies after the commit. A transaction of a try that has
+// lost its claim to another one is rolled back, with an ErrConflict.
 func WithKey(ctx context.Context, k KeyedRequest) context.Context {
 	return db.WithLastStatement(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE idempotency_keys SET effective_at = clock_timestamp()
-			WHERE tenant = $1 AND key = $2 AND request_sha256 = $3
-			AND effective_at IS NULL`, k.Tenant, k.Key, k.Request[:])
+		tag, err := tx.Exec(ctx, `UPDATE idempotency_keys SET effective_at = coalesce(effective_at, clock_timestamp())
+			WHERE tenant = $1 AND key = $2 AND request_sha256 = $3 AND claimed_by = $4`,
+			k.Tenant, k.Key, k.Request[:], k.Holder)
+		if err == nil && tag.RowsAffected() == 0 {
+			return db.Conflictf(db.ConflictDifferent, "another try of the request with idempotency key %q has taken "+
+				"over: send it again to get its answer", k.Key)
+		}
 		return err
 	})
 }

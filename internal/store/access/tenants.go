@@ -38,12 +38,29 @@ type Tenant struct {
 	Created time.Time
 }
 
-// Ensure creates the tenant unless it exists. The id has 1 to 64 bytes without slashes and control characters.
+// maxTenant bounds the id of a tenant, in bytes.
+const maxTenant = 64
+
+// Ensure creates the tenant unless it exists. The id is a db.GoodID of at most 64 bytes without slashes.
 func (s *Tenants) Ensure(ctx context.Context, id, name string) (Tenant, error) {
 	var t Tenant
-	if !db.GoodID(id, 64) || strings.Contains(id, "/") {
-		return t, db.Failed("make a tenant",
-			db.Invalidf("a tenant's id has 1 to 64 bytes, no slash and no control characters"))
+	problem := db.IDProblem(id, maxTenant)
+	if problem == "" && strings.Contains(id, "/") {
+		problem = "contains a slash"
+	}
+	if problem != "" {
+		// One of an earlier release may exist.
+		if !db.PossibleID(id, maxTenant) {
+			return t, db.Failed("make a tenant", db.Invalidf("the tenant's id %q %s", id, problem))
+		}
+		err := s.db.Read(ctx, "find a tenant", func(ctx context.Context, q db.Querier) (err error) {
+			t, err = db.One(ctx, q, scanTenant, `SELECT id, name, created_at FROM tenants WHERE id = $1`, id)
+			return err
+		})
+		if db.IsNotFound(err) {
+			err = db.Failed("make a tenant", db.Invalidf("the tenant's id %q %s", id, problem))
+		}
+		return t, err
 	}
 	err := s.db.Write(ctx, "make a tenant", func(ctx context.Context, tx pgx.Tx) (err error) {
 		// DO UPDATE, since DO NOTHING returns no row if another call was faster.

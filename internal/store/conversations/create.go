@@ -82,14 +82,17 @@ func (s *Store) Create(ctx context.Context, tenant string,
 	return c, created, err
 }
 
+// MaxID bounds the id of a conversation, in bytes.
+const MaxID = 160
+
 // Validate returns an ErrInvalid for a conversation that cannot be created.
 func (n NewConversation) Validate() error {
 	switch {
-	case n.ID != "" && !db.GoodID(n.ID, 160):
-		return db.Invalidf("a conversation's id has 1 to 160 bytes of UTF-8 and no control characters")
-	case !db.GoodID(n.Format, 64):
+	case n.ID != "" && !db.GoodID(n.ID, MaxID):
+		return db.Invalidf("the conversation's id %q %s", n.ID, db.IDProblem(n.ID, MaxID))
+	case !db.PossibleID(n.Format, 64):
 		return db.Invalidf("a conversation needs a format")
-	case n.Vendor != "" && !db.GoodID(n.Vendor, 256), n.Model != "" && !db.GoodID(n.Model, 256):
+	case n.Vendor != "" && !db.PossibleID(n.Vendor, 256), n.Model != "" && !db.PossibleID(n.Model, 256):
 		return db.Invalidf("vendor and model have at most 256 bytes of UTF-8 and no control characters")
 	case n.Window < 0 || n.MaxOutput < 0 || int64(n.Window) > db.MaxInt4 || int64(n.MaxOutput) > db.MaxInt4:
 		return db.Invalidf("window and max_output are token counts: must be 0 to %d", db.MaxInt4)

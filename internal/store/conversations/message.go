@@ -12,11 +12,11 @@ import (
 // Validate returns an ErrInvalid for a message that cannot be appended.
 func (m NewMessage) Validate() error {
 	switch {
-	case m.ClientID != "" && !db.GoodID(m.ClientID, 512):
+	case m.ClientID != "" && !db.PossibleID(m.ClientID, 512):
 		return db.Invalidf("a client id has at most 512 bytes of UTF-8 and no control characters")
 	case m.Role != "system" && m.Role != "user" && m.Role != "assistant" && m.Role != "tool":
 		return db.Invalidf("role %q: must be system, user, assistant or tool", m.Role)
-	case m.Kind != "" && !db.GoodID(string(m.Kind), 64):
+	case m.Kind != "" && !db.PossibleID(string(m.Kind), 64):
 		return db.Invalidf("kind %q", m.Kind)
 	case len(m.Native) == 0:
 		return db.Invalidf("the message is empty")

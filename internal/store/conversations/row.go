@@ -83,7 +83,7 @@ func Lock(ctx context.Context, tx pgx.Tx, ref db.ConversationRef) (Conversation,
 }
 
 func find(ctx context.Context, q db.Querier, ref db.ConversationRef, lock string) (Conversation, error) {
-	if !db.GoodID(ref.ID, 160) || !db.GoodID(ref.Tenant, 64) {
+	if !db.PossibleID(ref.ID, 160) || !db.PossibleID(ref.Tenant, 64) {
 		return Conversation{}, fmt.Errorf("conversation %q: %w", ref.ID, db.ErrNotFound)
 	}
 	c, err := db.One(ctx, q, scanConversation,
@@ -101,7 +101,7 @@ func Readable(ctx context.Context, q db.Querier, ref db.ConversationRef) (int64,
 		cid     int64
 		deleted bool
 	}
-	if !db.GoodID(ref.ID, 160) || !db.GoodID(ref.Tenant, 64) {
+	if !db.PossibleID(ref.ID, 160) || !db.PossibleID(ref.Tenant, 64) {
 		return 0, db.ErrNotFound
 	}
 	f, err := db.One(ctx, q, func(row pgx.CollectableRow) (f found, err error) {

@@ -28,7 +28,7 @@ func ParseCursor(s string) (Cursor, error) {
 	}
 	at, id, ok := strings.Cut(string(raw), " ")
 	t, err := time.Parse(time.RFC3339Nano, at)
-	if !ok || err != nil || !GoodID(id, 1024) {
+	if !ok || err != nil || !PossibleID(id, 1024) {
 		return Cursor{}, Invalidf("the cursor is not one that a list returned: leave it out for the first page")
 	}
 	return Cursor{At: &t, ID: id}, nil

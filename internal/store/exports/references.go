@@ -15,7 +15,7 @@ func (im *importing) mapped(ctx context.Context, columns map[string]json.RawMess
 	ids map[string]string,
 ) error {
 	id := text(columns[column])
-	if !db.GoodID(id, 64) {
+	if !db.PossibleID(id, 64) {
 		return db.Invalidf("%s %q", column, id)
 	}
 	is, err := db.One(ctx, im.tx, pgx.RowTo[bool], taken, id)

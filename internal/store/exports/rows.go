@@ -39,10 +39,11 @@ func (im *importing) conversation(ctx context.Context, columns map[string]json.R
 		return err
 	}
 	if im.to.ID == "" {
-		im.to.ID = im.from.ID
+		// An earlier release may have exported an id that this one refuses.
+		im.to.ID = db.CleanID(im.from.ID, conversations.MaxID)
 	}
-	if !db.GoodID(im.to.ID, 160) {
-		return db.Invalidf("a conversation's id has 1 to 160 bytes of UTF-8 and no control characters")
+	if problem := db.IDProblem(im.to.ID, conversations.MaxID); problem != "" {
+		return db.Invalidf("the conversation's id %q %s", im.to.ID, problem)
 	}
 	if _, err := db.One(ctx, im.tx, pgx.RowTo[string], `SELECT id FROM tenants WHERE id = $1`,
 		im.to.Tenant); err != nil {

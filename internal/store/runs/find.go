@@ -15,7 +15,7 @@ const ShortID = 12
 // returns ErrInvalid if two runs have the short id.
 func (s *Store) FindByEnd(ctx context.Context, tenant, id string) (db.RunRef, error) {
 	ref := db.RunRef{Tenant: tenant, ID: id}
-	if len(id) != ShortID || !db.GoodID(id, 64) {
+	if len(id) != ShortID || !db.PossibleID(id, 64) {
 		return ref, nil
 	}
 	var ids []string

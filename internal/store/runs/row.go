@@ -82,7 +82,7 @@ func scanRun(row pgx.CollectableRow) (Run, error) {
 
 // Find reads a run without its attempts.
 func Find(ctx context.Context, q db.Querier, ref db.RunRef) (Run, error) {
-	if !db.GoodID(ref.ID, 64) || !db.GoodID(ref.Tenant, 64) {
+	if !db.PossibleID(ref.ID, 64) || !db.PossibleID(ref.Tenant, 64) {
 		return Run{}, db.NotFoundf("run %q", ref.ID)
 	}
 	r, err := db.One(ctx, q, scanRun, `SELECT `+runColumns+runJoins+` WHERE r.tenant = $1 AND r.id = $2`, ref.Tenant,
@@ -128,7 +128,7 @@ func lockedRun(ctx context.Context, tx pgx.Tx, ref db.RunRef) (Run, error) {
 
 // Owns returns ErrNotFound unless the run belongs to the tenant.
 func Owns(ctx context.Context, q db.Querier, ref db.RunRef) error {
-	if !db.GoodID(ref.ID, 64) || !db.GoodID(ref.Tenant, 64) {
+	if !db.PossibleID(ref.ID, 64) || !db.PossibleID(ref.Tenant, 64) {
 		return db.NotFoundf("run %q", ref.ID)
 	}
 	if _, err := db.One(ctx, q, pgx.RowTo[string], `SELECT id FROM runs WHERE tenant = $1 AND id = $2`, ref.Tenant,

@@ -12,7 +12,7 @@ import (
 // LockRun locks the row of a run's conversation, and returns the conversation's key. Every change to the rows of a run
 // locks it first, so that a concurrent seal of the run either has the change or is written after it.
 func LockRun(ctx context.Context, tx pgx.Tx, ref db.RunRef) (int64, error) {
-	if !db.GoodID(ref.ID, 64) || !db.GoodID(ref.Tenant, 64) {
+	if !db.PossibleID(ref.ID, 64) || !db.PossibleID(ref.Tenant, 64) {
 		return 0, db.NotFoundf("run %q", ref.ID)
 	}
 	cid, err := db.One(ctx, tx, pgx.RowTo[int64], `SELECT c.cid FROM conversations c JOIN runs r ON r.cid = c.cid

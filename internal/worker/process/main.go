@@ -41,7 +41,7 @@ func Main() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, tel.Stop(context.WithoutCancel(ctx))) }()
-	client, err := temporalclient.Dial(ctx, cfg.Temporal, log, tel.Temporal)
+	client, err := temporalclient.Lazy(cfg.Temporal, log, tel.Temporal)
 	if err != nil {
 		return err
 	}
@@ -54,6 +54,10 @@ func Main() (err error) {
 		})
 	}
 	group.Go(func() error {
+		// Until Temporal answers, /readyz says that it does not, and nothing is polled.
+		if err := temporalclient.Await(ctx, client, cfg.Temporal, log); err != nil || ctx.Err() != nil {
+			return err
+		}
 		return worker.Run(ctx, worker.Options{
 			Store: st, Client: client, Config: cfg, Log: log, Telemetry: tel,
 			Ready: func() { worker.LogReady(log, cfg) },
