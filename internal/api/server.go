@@ -88,7 +88,11 @@ func New(o Options) *Server {
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.limits.config, s.limits.bodies = cfg.HTTP, newBudget(cfg.HTTP)
 	s.hub = newHub(s.store, s.log)
-	s.keys = &keyWatch{ended: s.store.Keys.Ended, log: s.log, every: keyCheckInterval}
+	s.keys = &keyWatch{log: s.log, every: keyCheckInterval, ended: func(ctx context.Context, ids []string) ([]string,
+		error,
+	) {
+		return s.store.Keys.Ended(ctx, ids)
+	}}
 	s.api = humago.New(s.mux, apiConfig())
 	s.api.UseMiddleware(s.begin, s.authenticate, s.limit, s.readBody, s.keepAnswer)
 	for _, routes := range []func(){
