@@ -19,8 +19,8 @@ const (
 	openScope  = access.ScopeAdmin
 )
 
-// authenticate finds the tenant of a request, and refuses a key whose scope is not enough. The request ends when its key
-// stops working.
+// authenticate finds the tenant of a request, and refuses a key whose scope is not enough. The request ends when its
+// key stops working.
 func (s *Server) authenticate(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	if traitsOf(ctx.Operation()).public {

@@ -85,7 +85,8 @@ func (s *Server) checkHost(r *http.Request) *Problem {
 		return nil
 	}
 	return problem(service.CodeForbidden, "the server listens on this machine alone and answers this path only to "+
-		"requests to localhost, not to %q: add the name to http.allowed_hosts if a proxy on this machine uses it", r.Host)
+		"requests to localhost, not to %q: add the name to http.allowed_hosts if a proxy on this machine uses it",
+		r.Host)
 }
 
 // loopbackOnly refuses requests of other names at the listener of a process that has no API, if only this machine can

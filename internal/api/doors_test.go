@@ -17,7 +17,8 @@ func TestForwardedRequests(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, options{})
 	headers := []string{
-		"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Server", "x-forwarded-port",
+		"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Server",
+		"x-forwarded-port",
 		"X-Real-IP", "Via", "CF-Connecting-IP", "CF-Ray", "True-Client-IP", "X-Client-IP", "Fly-Client-IP",
 		"Fastly-Client-IP", "X-Original-Forwarded-For", "X-Envoy-External-Address", "Tailscale-User-Login",
 		"X-Cluster-Client-IP", "X-Amzn-Trace-Id", "X-Forwarded",
@@ -57,7 +58,9 @@ func TestHostOfPages(t *testing.T) {
 		return res.StatusCode
 	}
 	for range 2 { // without and with keys
-		for _, path := range []string{"/metrics", "/docs", "/openapi.json", "/openapi.yaml", "/healthz", "/readyz", "/"} {
+		for _, path := range []string{
+			"/metrics", "/docs", "/openapi.json", "/openapi.yaml", "/healthz", "/readyz", "/",
+		} {
 			for host, refused := range map[string]bool{
 				"localhost": false, "127.0.0.1:8700": false, "[::1]": false, "precis.example": false,
 				"PRECIS.example:443": false, "evil.example": true, "evil.example:8700": true,
@@ -150,8 +153,9 @@ func TestPathTricks(t *testing.T) {
 	b := newBench(t, options{})
 	b.create("c", "")
 	tricks := []string{
-		"%2e%2e", "%2E", "%00", "a%00b", "..%2f..%2fv1", "%2F", "%2f%2F", "%E2%80%AEx", "%20x", "x%20", "%0A", "%1b%5B31m",
-		"%ff", "%EF%BB%BFc", "%E2%80%8Bc", "%7F", "c%2F..", "%C2%85", "%EE%80%80", "%F3%A0%81%81",
+		"%2e%2e", "%2E", "%00", "a%00b", "..%2f..%2fv1", "%2f%2F", "%E2%80%AEx", "%20x", "x%20", "%0A", "%1b%5B31m",
+		"%ff", "%EF%BB%BFc", "%E2%80%8Bc", "%7F", "c%2F..", "%C2%85", "%EE%80%80",
+		"%F3%A0%81%81",
 	}
 	for path, operations := range documentedPaths(b) {
 		for method := range operations {

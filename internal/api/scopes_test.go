@@ -122,12 +122,13 @@ func TestExpiry(t *testing.T) {
 	}
 	b.send("GET", c, "").fails(401, codeUnauthorized)
 	for _, k := range must(b.Store.Keys.List(t.Context(), store.DefaultTenant)) {
-		if k.ID == id && (k.Scope != access.ScopeRead || k.LastUsed.IsZero() || k.Expires.Sub(expires).Abs() > time.Second) {
+		if k.ID == id && (k.Scope != access.ScopeRead || k.LastUsed.IsZero() ||
+			k.Expires.Sub(expires).Abs() > time.Second) {
 			t.Errorf("listed as %+v", k)
 		}
 	}
-	_, _, err := b.Store.Keys.CreateKey(t.Context(), access.NewKey{Tenant: "default", Expires: time.Now().Add(-time.Hour)})
-	if err == nil {
+	past := access.NewKey{Tenant: "default", Expires: time.Now().Add(-time.Hour)}
+	if _, _, err := b.Store.Keys.CreateKey(t.Context(), past); err == nil {
 		t.Error("a key was made that has expired already")
 	}
 	for _, name := range []string{"a\u202eb", " a", "a\x1bb", ".."} {

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,26 +25,29 @@ the first one it requires a key, even if all keys are revoked.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	var name string
-	var trusted bool
+	var flags newKeyFlags
 	create := &cobra.Command{
 		Use:   "create",
 		Short: "Make a key and print it, once",
 		Long: `Makes a key for the tenant of --tenant, and the tenant itself if it does not exist. Only the key is
 printed on standard output; it cannot be shown again.`,
-		Example: `  precis keys create --tenant acme --name production`,
-		Args:    exactArgs(0),
+		Example: `  precis keys create --tenant acme --name production
+  precis keys create --scope read --expires 30d`,
+		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withStore(cmd, func(ctx context.Context,
-				s *session,
-			) error {
-				return a.createKey(ctx, s, name, trusted)
-			})
+			n, err := flags.key(a.tenant, time.Now())
+			if err != nil {
+				return err
+			}
+			return a.withStore(cmd, func(ctx context.Context, s *session) error { return a.createKey(ctx, s, n) })
 		},
 	}
-	create.Flags().StringVar(&name, "name", "", "`name` that distinguishes the key from others")
-	create.Flags().BoolVar(&trusted, "trusted", false,
-		"allow it to report compactions that an agent's own runtime did (POST …/markers)")
+	create.Flags().StringVar(&flags.name, "name", "", "`name` that distinguishes the key from others")
+	create.Flags().StringVar(&flags.scope, "scope", string(service.ScopeWrite), "what the key may do: read, write "+
+		"(read as well), or\nadmin (also report an agent's own compactions and raise budgets)")
+	create.Flags().StringVar(&flags.expires, "expires", "", "`time` after which the key stops working: 12h, 30d, or a "+
+		"date such as\n2027-01-31 (default never)")
+	create.Flags().BoolVar(&flags.trusted, "trusted", false, "the same as --scope admin")
 	list := &cobra.Command{
 		Use:   "list",
 		Short: "List the tenant's keys, without their secrets",
@@ -61,12 +66,60 @@ printed on standard output; it cannot be shown again.`,
 	return cmd
 }
 
+// newKeyFlags are the flags of `precis keys create`.
+type newKeyFlags struct {
+	name, scope, expires string
+	trusted              bool
+}
+
+func (f newKeyFlags) key(tenant string, now time.Time) (service.NewKey, error) {
+	n := service.NewKey{Tenant: tenant, Name: f.name}
+	var err error
+	if n.Scope, err = service.ParseScope(f.scope); err != nil {
+		return n, fail.Usagef("--scope: %s", err)
+	}
+	if f.trusted {
+		n.Scope = service.ScopeAdmin
+	}
+	if f.expires == "" {
+		return n, nil
+	}
+	if n.Expires, err = expiry(f.expires, now); err != nil {
+		return n, fail.Usagef("--expires: %s", err)
+	}
+	return n, nil
+}
+
+// expiry reads when a key stops working: a time from now on in hours, minutes or days, or a date or time.
+func expiry(text string, now time.Time) (time.Time, error) {
+	const day = 24 * time.Hour
+	var at time.Time
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.Atoi(days)
+		if err != nil || n < 1 || n > 36_500 {
+			return at, fmt.Errorf("%q is not a number of days from 1 to 36500, such as 30d", text)
+		}
+		return now.Add(time.Duration(n) * day), nil
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		at = now.Add(d)
+	} else if at, err = time.Parse(time.RFC3339, text); err != nil {
+		if at, err = time.Parse(time.DateOnly, text); err != nil {
+			return at, fmt.Errorf("%q is not a time: write 12h, 30d, 2027-01-31 or 2027-01-31T12:00:00Z", text)
+		}
+	}
+	if !at.After(now) {
+		return at, fmt.Errorf("%q is not in the future", text)
+	}
+	return at, nil
+}
+
 // createKey creates the tenant of the key too, if it does not exist.
-func (a *app) createKey(ctx context.Context, s *session, name string, trusted bool) error {
+func (a *app) createKey(ctx context.Context, s *session, n service.NewKey) error {
 	if err := a.ensureTenant(ctx, s); err != nil {
 		return err
 	}
-	k, err := a.service(s).CreateKey(ctx, a.tenant, name, trusted)
+	k, err := a.service(s).CreateKey(ctx, n)
 	if err != nil {
 		return err
 	}
@@ -102,9 +155,15 @@ func (a *app) listKeys(ctx context.Context, s *session) error {
 		return nil
 	}
 	var t term.Table
-	t.Row("ID", "NAME", "CREATED", "LAST USED", "TRUSTED", "STATE")
+	t.Row("ID", "NAME", "SCOPE", "CREATED", "EXPIRES", "LAST USED", "TRUSTED", "STATE")
 	for _, k := range list {
-		state, may, used := "works", "no", "never"
+		state, may, used, expires := "works", "no", "never", "never"
+		if k.Expires != nil {
+			expires = k.Expires.Format(time.RFC3339)
+			if !k.Expires.After(time.Now()) {
+				state = "expired"
+			}
+		}
 		if k.LastUsed != nil {
 			used = k.LastUsed.Format(time.RFC3339)
 		}
@@ -114,7 +173,7 @@ func (a *app) listKeys(ctx context.Context, s *session) error {
 		if k.Trusted {
 			may = "yes"
 		}
-		t.Row(k.ID, k.Name, k.Created.Format(time.RFC3339), used, may, state)
+		t.Row(k.ID, k.Name, string(k.Scope), k.Created.Format(time.RFC3339), expires, used, may, state)
 	}
 	return a.printRows(t)
 }

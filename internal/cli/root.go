@@ -179,8 +179,11 @@ func (a *app) printJSON(v any) error {
 	return fail.Written(enc.Encode(v))
 }
 
-// say writes a line to standard error.
-func (a *app) say(format string, args ...any) { _, _ = fmt.Fprintf(a.err, format+"\n", args...) }
+// say writes a line to standard error. Ids, titles and messages of errors in it come from others: what a terminal would
+// interpret is taken out.
+func (a *app) say(format string, args ...any) {
+	_, _ = io.WriteString(a.err, term.Printable(fmt.Sprintf(format, args...))+"\n")
+}
 
 // print writes to standard output.
 func (a *app) print(text string) error {

@@ -67,7 +67,7 @@ func TestStartRefused(t *testing.T) {
 	}{
 		{nil, false, false},
 		{serviceerror.NewInvalidArgument("WorkflowId length exceeds limit."), true, true},
-		{serviceerror.NewInvalidArgument("Namespace default has no mapping defined for search attribute X"), false, false},
+		{serviceerror.NewInvalidArgument("Namespace x has no mapping defined for search attribute X"), false, false},
 		{serviceerror.NewUnavailable("connection refused"), false, false},
 		{serviceerror.NewDeadlineExceeded("context deadline exceeded"), false, false},
 		{serviceerror.NewNamespaceNotFound("default"), false, false},

@@ -85,8 +85,9 @@ func add[In any](s *sdk.Server, t tools, about sdk.Tool, do func(context.Context
 		}
 		if needed := scopeOf(about); t.Scope != "" && !t.Scope.Includes(needed) {
 			return nil, nil, &service.Error{
-				Code:   service.CodeForbidden,
-				Detail: fmt.Sprintf("the API key has the scope %q, and the tool %s needs %q", t.Scope, about.Name, needed),
+				Code: service.CodeForbidden,
+				Detail: fmt.Sprintf("the API key has the scope %q, and the tool %s needs %q", t.Scope, about.Name,
+					needed),
 			}
 		}
 		text, err := do(t.Service.WithQuota(ctx, t.Tenant), in)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-
 	"precis/internal/api/wire"
 	"precis/internal/launch"
 	"precis/internal/store"

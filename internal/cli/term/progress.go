@@ -62,7 +62,7 @@ func (p *Progress) Clear() {
 // Say writes a line that is not rewritten.
 func (p *Progress) Say(format string, args ...any) {
 	p.Clear()
-	_, _ = fmt.Fprintf(p.Writer, format+"\n", args...)
+	_, _ = fmt.Fprint(p.Writer, Printable(fmt.Sprintf(format, args...))+"\n")
 }
 
 // Messages returns a callback that shows the number of messages while a file is read.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // OneLine returns a text on one line, without anything that would move the cursor of a terminal.
@@ -14,14 +15,16 @@ func OneLine(s string) string {
 	return strings.Join(strings.Fields(Printable(s)), " ")
 }
 
-// Printable removes from an untrusted text what a terminal would interpret: control characters other than line breaks
-// and tabs.
+// Printable removes from an untrusted text what a terminal would interpret or not show: control characters other than
+// line breaks and tabs, and format characters, such as those that reverse the direction of writing. The joiners within
+// emoji and scripts stay.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
 			return r
 		}
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
+		const nonJoiner, joiner = '\u200c', '\u200d'
+		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) && r != nonJoiner && r != joiner {
 			return -1
 		}
 		return r

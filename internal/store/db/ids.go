@@ -44,8 +44,8 @@ func IDProblem(s string, max int) string {
 // GoodID reports whether s can be the id of something new, by IDProblem.
 func GoodID(s string, max int) bool { return IDProblem(s, max) == "" }
 
-// PossibleID reports whether a row could have the id s: those of earlier releases had only to be UTF-8 of 1 to max bytes
-// without control characters, and can still be read.
+// PossibleID reports whether a row could have the id s: those of earlier releases had only to be UTF-8 of 1 to max
+// bytes without control characters, and can still be read.
 func PossibleID(s string, max int) bool {
 	return s != "" && len(s) <= max && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
