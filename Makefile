@@ -21,7 +21,7 @@ CHECKS := inherit,-ST1005
 NESTED := internal/devstack/temporal .ci/compose examples/childworkflow
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint fmt bench fuzz histories clean
+.PHONY: help build demo test hostile lint fmt bench fuzz histories clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ demo: build ## compact a transcript on a private Postgres and Temporal, and show
 
 test: ## run every test, with a private Postgres and Temporal
 	$(GO) run -buildvcs=false ./internal/devstack/cmd/withstack -- $(GO) test -timeout=20m $(TESTFLAGS) $(PACKAGES)
+
+hostile: ## run the tests of docs/security.md: what attackers try, and what holds
+	$(GO) run -buildvcs=false ./internal/devstack/cmd/withstack -- .ci/hostile
 
 lint: ## formatting, vet, staticcheck, unreachable code, determinism of the workflows, the compose file
 	@echo "gofumpt"; unformatted=$$($(TOOL) gofumpt -l .) || exit 1; \
