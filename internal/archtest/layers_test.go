@@ -8,6 +8,7 @@ var layers = [][]string{
 	{"pipeline/transcript/jsonstream", "pipeline/transcript/layout", "pipeline/transcript/media"},
 	{"pipeline/transcript/wire/..."},
 	{"pipeline/transcript"},
+	{"pipeline/transcript/valid"},
 	{"pipeline/transcript/request"},
 	{
 		"pipeline/transcript/convert", "internal/memory/search", "internal/redact", "internal/version", "migrations",
@@ -46,7 +47,7 @@ var layers = [][]string{
 	{"internal/cli/...", "internal/worker/process", "internal/testkit/apitest", "internal/testkit/exampletest"},
 	{
 		"starter/...", "worker/...", "bench/...", "examples/...", "internal/devstack/cmd/...", "internal/faults",
-		"internal/testkit/compat",
+		"internal/testkit/compat", "internal/testkit/fieldcases",
 	},
 	{"internal/archtest"},
 }

@@ -113,7 +113,9 @@ func (a *app) compactImported(ctx context.Context, s *session, p *term.Progress,
 	}
 	out.MessagesBefore, out.MessagesAfter = got.MessagesBefore, len(got.Context.Items)
 	out.Run, out.Stats, out.Summary, out.context = got.Run, &got.Context.Stats, got.Context.Summary, got.Context
-	out.output = transcript.Output{Meta: im.Meta, Items: got.Context.Items, TokensBefore: got.Run.TokensBefore}
+	out.output = transcript.Output{
+		Meta: im.Meta, Items: got.Context.Items, Sendable: true, TokensBefore: got.Run.TokensBefore,
+	}
 	out.output.Meta.Model = got.Context.Meta.Model
 	return out, nil
 }

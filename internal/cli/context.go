@@ -56,7 +56,7 @@ func (a *app) context(ctx context.Context, s *session, id string, to transcript.
 	if err != nil {
 		return noConversation(err, id)
 	}
-	out := transcript.Output{Meta: built.Meta, Items: built.Items}
+	out := transcript.Output{Meta: built.Meta, Items: built.Items, Sendable: true}
 	if to == "" {
 		to = out.Meta.Format
 	}

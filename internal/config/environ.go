@@ -37,7 +37,7 @@ var OtherTools = []struct{ Variable, Key string }{
 // notConfiguration reports whether a variable with our prefix is not a key: the one that names the file, and those
 // that only tests read.
 func notConfiguration(variable string) bool {
-	return slices.Contains([]string{FileVariable, "PRECIS_CORPUS", "PRECIS_UPDATE_GOLDEN"}, variable) ||
+	return slices.Contains([]string{FileVariable, "PRECIS_CORPUS", "PRECIS_CASES", "PRECIS_UPDATE_GOLDEN"}, variable) ||
 		strings.HasPrefix(variable, "PRECIS_TEST_")
 }
 

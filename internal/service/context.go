@@ -13,6 +13,7 @@ import (
 	"precis/pipeline/transcript"
 	"precis/pipeline/transcript/convert"
 	"precis/pipeline/transcript/request"
+	"precis/pipeline/transcript/valid"
 )
 
 // ContextRequest has the options of a context.
@@ -62,6 +63,9 @@ func contextOf(ctx context.Context, view conversation.View, req ContextRequest) 
 	converted, err := convert.Conversation(meta, built.Items, to)
 	if err != nil {
 		return wire.Context{}, built, &Error{Code: CodeInvalid, Field: "format", Detail: plain(err), Cause: err}
+	}
+	if err := valid.Messages(to, converted.Messages, meta.Continued); err != nil {
+		return wire.Context{}, built, err
 	}
 	out := wire.Context{
 		Format: string(to), System: converted.Meta.System, Tools: converted.Meta.Tools,

@@ -149,8 +149,9 @@ var withoutReference = map[string]string{
 	"Tenants.Stored": "TestQuotaOfStorage of internal/api",
 	"Tenants.Ensure": "TestTenantsAndKeys", "Tenants.List": "TestTenantsAndKeys", "Keys.List": "TestTenantsAndKeys",
 	"Keys.Revoke": "TestTenantsAndKeys", "Keys.Create": "TestTenantsAndKeys", "Keys.Find": "TestTenantsAndKeys",
-	"Keys.Any": "of the whole installation: yes or no", "Keys.CreateKey": "TestTenantsAndKeys, which calls it by Create",
-	"Keys.Ended": "for the server: of ids of keys that it has authenticated, which no longer work",
+	"Keys.Any":       "of the whole installation: yes or no",
+	"Keys.CreateKey": "TestTenantsAndKeys, which calls it by Create",
+	"Keys.Ended":     "for the server: of ids of keys that it has authenticated, which no longer work",
 	// A key belongs to the tenant that its request names.
 	"Idempotency.Claim": "TestKeyedRequests", "Idempotency.Extend": "TestKeyedRequests",
 	"Idempotency.Answer": "TestKeyedRequests", "Idempotency.Release": "TestKeyedRequests",

@@ -249,10 +249,25 @@ func (adk) open(s *jsonstream.Reader, o Options) source {
 // adkSession reads events. It records the time of each message, for compactions that cover a period of time.
 type adkSession struct {
 	said []float64
+	// invocations has the mark of the first event of each invocation.
+	invocations map[string]int
 }
 
 func (a *adkSession) record(out *emitter, b []byte, line int) error {
+	out.back.hold = holdBytes
 	v := rawjson.Root(b)
+	if target := either(v.Get("actions"), "rewind_before_invocation_id").Text(); target != "" {
+		a.rewind(out, target, line)
+		return nil
+	}
+	if id := either(v, "invocation_id").Text(); id != "" {
+		if a.invocations == nil {
+			a.invocations = map[string]int{}
+		}
+		if _, known := a.invocations[id]; !known {
+			a.invocations[id] = out.mark()
+		}
+	}
 	if c, ok := (adk{}).compaction(v); ok {
 		return a.compaction(out, b, c, line)
 	}
@@ -280,12 +295,32 @@ func (a *adkSession) record(out *emitter, b []byte, line int) error {
 	return nil
 }
 
+// rewind takes back all events from the first of an invocation on.
+func (a *adkSession) rewind(out *emitter, invocation string, line int) {
+	mark, known := a.invocations[invocation]
+	if !known {
+		out.note(line, NoteRecord, "rewind", "a rewind to an invocation that is not in the file takes nothing back")
+		return
+	}
+	out.takeBack(mark, line, "rewound", "a rewind took the message back: it is not part of the conversation")
+	a.said = a.said[:min(out.count, len(a.said))]
+	for id, at := range a.invocations {
+		if at >= mark {
+			delete(a.invocations, id)
+		}
+	}
+}
+
 // compaction reads the summary of a period of time. Only a period that begins with the conversation covers all
 // messages before its end. ADK's windows overlap, and the messages of a later one stay as they are.
 func (a *adkSession) compaction(out *emitter, b []byte, c rawjson.Value, line int) error {
 	m, err := decode(adk{}, b)
 	if err != nil {
 		return err
+	}
+	if strings.TrimSpace(pipeline.RenderMessage(m)) == "" {
+		out.note(line, NoteBoundary, "compaction", "its summary is empty, so it covers nothing: the messages are kept")
+		return nil
 	}
 	from, to := either(c, "start_timestamp").Float(), either(c, "end_timestamp").Float()
 	if len(a.said) > 0 && from > a.said[0] {
@@ -318,7 +353,7 @@ func (adk) usage(v rawjson.Value, model string) *Usage {
 }
 
 func (a *adkSession) end(out *emitter, around []byte) error {
-	a.said = nil
+	a.said, a.invocations = nil, nil
 	if around != nil {
 		out.meta.Envelope, out.meta.ID = around, rawjson.Root(around).Get("id").Text()
 	}

@@ -42,32 +42,18 @@ func (f anthropicAPI) detect(s rawjson.Outline) bool {
 	}
 	for _, at := range []string{"", "[].request.", "request."} {
 		messages := at + "messages"
-		if !s.Has(messages) {
+		switch {
+		case !s.Has(messages):
 			// The tools and the system prompt before the messages may be longer than the outline.
 			if s.Has(at+"tools[].input_schema") || s.Has(at+"system") && s.Has(at+"max_tokens") {
 				return true
 			}
-			continue
-		}
-		if s.Has(messages+"[].role") && !hasMessages(s, messages) {
-			continue
-		}
-		if s.Has(at+"system", at+"tools[].input_schema", at+"anthropic_version") ||
-			s.HasPrefix(at+"model", "claude", "anthropic.claude", "us.anthropic.", "eu.anthropic.") {
-			return !s.Has(messages+"[].tool_calls", messages+"[].role=tool", messages+"[].role=system")
-		}
-		if f.blocksIn(s, messages) {
+		case s.Has(messages+"[].role") && !hasMessages(s, messages):
+		case apiOf(s, at, messages) == Anthropic:
 			return true
 		}
 	}
-	return hasMessages(s, "") && f.blocksIn(s, "")
-}
-
-// blocksIn reports whether messages hold blocks that only this API has.
-func (anthropicAPI) blocksIn(s rawjson.Outline, at string) bool {
-	at += "[].content[].type="
-	return s.Has(at+"tool_use", at+"tool_result", at+"thinking", at+"redacted_thinking", at+"server_tool_use",
-		at+"document", at+"image")
+	return hasMessages(s, "") && apiOf(s, "", "") == Anthropic
 }
 
 func (f anthropicAPI) open(s *jsonstream.Reader, o Options) source {

@@ -38,6 +38,12 @@ func (claudeRecords) read(l *layout.Layout) error {
 	}
 	l.AddList(lines)
 	for i, r := range recs {
+		if n, ok := r.attachedFile(); ok {
+			l.Role = "user"
+			n.List, n.Index = 0, i
+			l.Nodes = append(l.Nodes, n)
+			continue
+		}
 		if prompt, ok := r.queuedPrompt(); ok {
 			l.Role = "user"
 			if prompt.IsArray() {
@@ -74,7 +80,9 @@ func (claudeRecords) message(l *layout.Layout) pipeline.Message {
 	m := l.Message()
 	r := readRecord(l.Lists[0].Siblings[0])
 	m.ID = r.uuid.Text()
-	if m.Role == pipeline.RoleUser {
+	if _, attached := r.attachedFile(); attached {
+		m.Kind = pipeline.KindSynthetic
+	} else if m.Role == pipeline.RoleUser {
 		m.Kind = r.userKind(m)
 	}
 	return m

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"precis/pipeline"
 	"precis/pipeline/transcript/jsonstream"
@@ -39,6 +41,7 @@ type claudeSession struct {
 	notes     notes
 	seen      recentIDs
 	ended     bool
+	chain     claudeChain
 }
 
 // A thread is the main conversation or that of the subagents.
@@ -81,39 +84,45 @@ func (c *claudeSession) step(emit func(Item)) error {
 		}
 		return io.EOF
 	}
+	if c.chain.draining {
+		return c.drain(emit)
+	}
 	line, number, err := c.s.NextLine(c.limit())
 	switch {
 	case err == io.EOF:
-		c.ended = true
-		return c.finish(emit)
+		return c.release(emit)
 	case errors.Is(err, jsonstream.ErrTooLarge):
 		err = jsonstream.At(number, fmt.Errorf("a line of more than %d bytes; the limit can be raised", c.limit()))
 	case err == nil:
 		err = c.line(emit, line, number)
 	}
 	var broken *jsonstream.Damage
-	if errors.As(err, &broken) && c.o.Lenient {
-		emit(damagedNote(broken))
-		return nil
+	if err = c.fault(emit, err); err == nil || !errors.As(err, &broken) {
+		return err
 	}
-	return err
+	// What comes before the damage is complete.
+	c.chain.failed = err
+	return c.release(emit)
 }
 
-// line reads the records of a line: one, except where a crash has joined several lines.
+// line reads the records of a line.
 func (c *claudeSession) line(emit func(Item), line []byte, lineNo int) error {
-	for i := rawjson.SkipSpace(line, 0); i < len(line); i = rawjson.SkipSpace(line, i) {
-		if _, err := rawjson.Prefix(line[i:]); err != nil {
-			return jsonstream.At(lineNo, err)
-		}
-		v := rawjson.At(line, i)
-		i = v.End()
+	return eachValue(line, c.o.Lenient, func(b []byte) error {
+		v := rawjson.Root(b)
 		if !v.IsObject() {
-			return jsonstream.At(lineNo, errors.New("expected a record, found JSON that is not an object"))
+			return c.fault(emit, jsonstream.At(lineNo, errors.New("expected a record, found JSON that is not an object")))
 		}
-		if err := c.record(emit, line, readRecord(v), lineNo); err != nil {
-			return err
-		}
+		return c.fault(emit, c.take(emit, b, lineNo))
+	}, func(reason error) error { return c.fault(emit, jsonstream.At(lineNo, reason)) })
+}
+
+// fault returns an error, or emits a note in its place if the decoder is lenient and the file is damaged.
+func (c *claudeSession) fault(emit func(Item), err error) error {
+	broken := (*jsonstream.Damage)(nil)
+	if !c.o.Lenient || !errors.As(err, &broken) {
+		return err
 	}
+	emit(damagedNote(broken))
 	return nil
 }
 
@@ -126,16 +135,17 @@ func (c *claudeSession) record(emit func(Item), b []byte, r record, lineNo int) 
 		return jsonstream.At(lineNo, errors.New("a record without a type"))
 	}
 	if id, ok := r.uuid.Str(); ok {
-		if !c.seen.add(id, t.count+1) {
+		if !c.seen.add(id, t.place(r)) {
 			c.notes.add(Note{Code: NoteDuplicate, What: r.typ, Reason: "a record with this uuid came before"}, lineNo)
 			return nil
 		}
 	}
 	_, queued := r.queuedPrompt()
+	_, attached := r.attachedFile()
 	switch {
 	case r.typ == "system" && r.subtype.Text() == "compact_boundary":
 		return c.boundary(emit, t, r, lineNo)
-	case r.typ != "user" && r.typ != "assistant" && !queued:
+	case r.typ != "user" && r.typ != "assistant" && !queued && !attached:
 		what := r.typ
 		if r.typ == "system" {
 			what += "/" + r.subtype.Text()
@@ -196,6 +206,7 @@ func (c *claudeSession) boundary(emit func(Item), t *thread, r record, lineNo in
 		return nil
 	}
 	at := t.boundary
+	var messages, segment rawjson.Value
 	for key, field := range r.compact.Fields() {
 		switch string(key) {
 		case "trigger":
@@ -204,14 +215,54 @@ func (c *claudeSession) boundary(emit func(Item), t *thread, r record, lineNo in
 			at.TokensBefore = field.Value.Count()
 		case "postTokens", "post_tokens":
 			at.TokensAfter = field.Value.Count()
-		case "preservedSegment":
-			head := field.Value.Get("headUuid").Text()
-			if n := c.seen.get(head); n > 0 && n <= t.count {
-				at.Kept = int(t.count - n + 1)
+		case "preservedSegment", "preserved_segment":
+			segment = field.Value
+		case "preservedMessages", "preserved_messages":
+			messages = field.Value
+		}
+	}
+	c.preserved(t, at, messages, segment)
+	return nil
+}
+
+// preserved reads what a compaction kept: the messages that it names, else those from the head of a segment on. Any
+// record of a message names the message.
+func (c *claudeSession) preserved(t *thread, at *Compaction, messages, segment rawjson.Value) {
+	numbers := map[int]bool{}
+	for _, key := range []string{"allUuids", "all_uuids", "uuids"} {
+		for _, id := range textsOf(messages.Get(key)) {
+			if n := c.seen.get(id); n > 0 && n <= t.count {
+				numbers[int(n)] = true
 			}
 		}
 	}
-	return nil
+	if len(numbers) == 0 {
+		head := segment.Get("headUuid").Text()
+		if head == "" {
+			head = segment.Get("head_uuid").Text()
+		}
+		if n := c.seen.get(head); n > 0 && n <= t.count {
+			at.Kept = int(t.count - n + 1)
+		}
+		return
+	}
+	at.Kept = 0
+	for numbers[int(t.count)-at.Kept] {
+		delete(numbers, int(t.count)-at.Kept)
+		at.Kept++
+	}
+	at.Carried = slices.Sorted(maps.Keys(numbers))
+}
+
+// textsOf returns the strings of an array.
+func textsOf(v rawjson.Value) []string {
+	var all []string
+	if v.IsArray() {
+		for _, el := range v.Elements() {
+			all = append(all, el.Text())
+		}
+	}
+	return all
 }
 
 func (c *claudeSession) orphanBoundary(t *thread) {
@@ -235,7 +286,7 @@ func (c *claudeSession) message(emit func(Item), t *thread, r record, lineNo int
 			lineNo)
 		return nil
 	}
-	native := bytes.Clone(r.at.Raw())
+	native := r.at.Raw()
 	if session := r.session.Text(); session != "" {
 		t.meta.ID = session
 	}
@@ -278,6 +329,15 @@ func (c *claudeSession) message(emit func(Item), t *thread, r record, lineNo int
 		return c.flush(emit, t)
 	}
 	return c.bound(emit, t)
+}
+
+// place returns the number of the message to which a record belongs or that comes next.
+func (t *thread) place(r record) int64 {
+	if open := t.open(); open != nil && r.typ == "assistant" && r.message.IsObject() &&
+		r.message.Get("id").Text() == open.id {
+		return t.count - int64(len(t.queue)) + 1
+	}
+	return t.count + 1
 }
 
 // open returns the assistant message at the head of the queue, to which more records may belong.

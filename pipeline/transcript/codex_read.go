@@ -37,6 +37,8 @@ type codexRollout struct {
 	boundaryLine int
 	model        string
 	meta, turn   []byte // the records of the envelope
+	// turns has the mark of each message of the user.
+	turns []int
 }
 
 type heldMessage struct {
@@ -48,6 +50,7 @@ type heldMessage struct {
 const maxSeen = 1 << 18
 
 func (c *codexRollout) record(out *emitter, b []byte, line int) error {
+	out.back.hold = holdBytes
 	v := rawjson.Root(b)
 	typ := v.Get("type").Text()
 	payload, ok := v.Lookup("payload")
@@ -130,6 +133,9 @@ func (c *codexRollout) flush(out *emitter) {
 
 func (c *codexRollout) give(out *emitter, m pipeline.Message, line int) {
 	c.passBoundary(out)
+	if m.Genuine() {
+		c.turns = append(c.turns, out.mark())
+	}
 	out.message(line, m)
 	if len(c.seen) < maxSeen {
 		c.seen[wordsOf(m)] = out.count
@@ -165,6 +171,9 @@ func (c *codexRollout) event(out *emitter, payload rawjson.Value, line int) {
 	case "token_count":
 		c.count(out, payload.Get("info"), line)
 		return
+	case "thread_rolled_back":
+		c.rollBack(out, payload.Get("num_turns").Count(), line)
+		return
 	case "task_started":
 		if n := payload.Get("model_context_window").Count(); n > 0 {
 			out.meta.Window = n
@@ -184,6 +193,26 @@ func (c *codexRollout) typed(s string) {
 			c.held[n].m.Kind = pipeline.KindOrdinary
 		}
 	}
+}
+
+// rollBack takes back the last turns of the user, with everything in them.
+func (c *codexRollout) rollBack(out *emitter, turns, line int) {
+	c.flush(out)
+	c.passBoundary(out)
+	turns = min(turns, len(c.turns))
+	if turns == 0 {
+		out.note(line, NoteRecord, "event_msg/thread_rolled_back", "a rollback of no turn that is in the file")
+		return
+	}
+	first := len(c.turns) - turns
+	out.takeBack(c.turns[first], line, "rolled back", "the user rolled the turn back: it is not part of the conversation")
+	c.turns = c.turns[:first]
+	for words, at := range c.seen {
+		if at > out.count {
+			delete(c.seen, words)
+		}
+	}
+	c.counting = false
 }
 
 // count reads the server's figures for the request that led to the assistant's last message.

@@ -164,7 +164,8 @@ func sameBytes(t *testing.T, f transcript.File, data []byte) {
 	left := 0
 	for _, it := range f.Notes {
 		switch it.Note.Code {
-		case transcript.NoteSidechain, transcript.NoteSynthetic, transcript.NoteDuplicate:
+		case transcript.NoteSidechain, transcript.NoteSynthetic, transcript.NoteDuplicate,
+			transcript.NoteBranch:
 			left += it.Note.Count
 		}
 	}

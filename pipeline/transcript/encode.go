@@ -4,10 +4,12 @@ import (
 	"fmt"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/wire/anthropic"
 )
 
 // EncodeItems writes a context in the codec's format: one entry per remaining message, in order; a summary that the
-// vendor made itself may have several. The entry of a stored message without edits is its Native, not a copy.
+// vendor made itself may have several. The entry of a stored message without edits is its Native, not a copy. For
+// Anthropic a system message between other messages is put where the API takes it: see anthropic.PlaceSystem.
 func EncodeItems(c Codec, items []pipeline.ContextItem) ([][]byte, error) {
 	out := make([][]byte, 0, len(items))
 	for i, it := range items {
@@ -26,6 +28,9 @@ func EncodeItems(c Codec, items []pipeline.ContextItem) ([][]byte, error) {
 		if b != nil {
 			out = append(out, b)
 		}
+	}
+	if c.Format() == Anthropic {
+		out = anthropic.PlaceSystem(out)
 	}
 	return out, nil
 }

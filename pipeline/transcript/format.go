@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
@@ -37,6 +36,7 @@ const (
 	MSAgent      Format = "ms-agent"           // runs and threads of Microsoft's Agent Framework
 	Cursor       Format = "cursor"             // agent transcripts of Cursor
 	Kimi         Format = "kimi"               // context files of Kimi CLI
+	Qwen         Format = "qwen"               // session files of Qwen Code, JSONL
 	SWEAgent     Format = "swe-agent"          // another name: a trajectory of SWE-agent, whose messages are openai
 )
 
@@ -49,6 +49,7 @@ var formats = []struct {
 	api Format
 	format
 }{
+	{Qwen, Google, qwen{}}, // before Claude Code, whose records have the same chain
 	{ClaudeCode, Anthropic, claudeCode{}},
 	{ClaudeStream, Anthropic, claudeStream{}},
 	{Codex, OpenAIResponses, codex{}},
@@ -80,39 +81,6 @@ func (f Format) API() Format {
 		}
 	}
 	return ""
-}
-
-// Detect returns the format of a file from its first bytes: pass 64 KiB, or all of a smaller file.
-func Detect(head []byte) (Format, error) {
-	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
-	i := rawjson.SkipSpace(head, 0)
-	if i == len(head) {
-		return "", pipeline.Errorf(pipeline.BadRequest, "the transcript is empty")
-	}
-	if c := head[i]; c != '{' && c != '[' {
-		return "", pipeline.Errorf(pipeline.BadRequest, "the transcript is not JSON, it begins with %q", c)
-	}
-	sk := rawjson.OutlineOf(head)
-	for _, row := range formats {
-		if row.detect(sk) {
-			return row.name, nil
-		}
-	}
-	return "", pipeline.Errorf(pipeline.BadRequest,
-		"the format of the transcript was not recognized; if it is one of %s, name it", names())
-}
-
-// hasMessages reports whether an array at the path has messages with a role and lacks the marks of similar formats:
-// Gemini's parts, the AI SDK's dashed types, an editor's timestamps.
-func hasMessages(s rawjson.Outline, at string) bool {
-	at += "[]"
-	if s.Has(at+".parts", at+".ts", at+".role.value",
-		at+".content[].type=tool-call", at+".content[].type=tool-result", at+".content[].type=reasoning") {
-		return false
-	}
-	return s.Has(at+".content", at+".tool_calls") &&
-		s.Has(at+".role=user", at+".role=assistant", at+".role=system", at+".role=developer", at+".role=tool",
-			at+".role=function")
 }
 
 // Formats lists the formats in the order in which Detect tries them.

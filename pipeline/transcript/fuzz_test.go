@@ -134,6 +134,7 @@ func FuzzCursor(f *testing.F)          { fuzzDecoder(f, transcript.Cursor) }
 func FuzzGeminiCLI(f *testing.F)       { fuzzDecoder(f, transcript.GeminiCLI) }
 func FuzzGoogle(f *testing.F)          { fuzzDecoder(f, transcript.Google) }
 func FuzzKimi(f *testing.F)            { fuzzDecoder(f, transcript.Kimi) }
+func FuzzQwen(f *testing.F)            { fuzzDecoder(f, transcript.Qwen) }
 func FuzzLangChain(f *testing.F)       { fuzzDecoder(f, transcript.LangChain) }
 func FuzzMSAgent(f *testing.F)         { fuzzDecoder(f, transcript.MSAgent) }
 func FuzzOpenAI(f *testing.F)          { fuzzDecoder(f, transcript.OpenAI) }

@@ -52,6 +52,8 @@ type geminiSession struct {
 	at        map[string]int // by id: the index in held, plus emitted
 	emitted   int            // number of entries that were emitted
 	heldBytes int
+	// answered has the ids of the calls whose results were in the entries of the model.
+	answered map[string]bool
 }
 
 type geminiEntry struct {
@@ -198,6 +200,14 @@ func (g *geminiSession) give(out *emitter, e geminiEntry) error {
 		out.note(e.line, NoteRecord, typ, "displayed to the user only, never sent to the model")
 		return nil
 	}
+	if typ == "user" {
+		short := g.withoutAnswered(b, v)
+		if short == nil {
+			out.note(e.line, NoteDuplicate, "results", "the same results are in the entries of the model")
+			return nil
+		}
+		b, v = short, rawjson.Root(short)
+	}
 	native, results := geminiCLI{}.splitResults(b, v)
 	m, err := decode(geminiCLI{}, native)
 	if err != nil {
@@ -228,8 +238,41 @@ func (g *geminiSession) give(out *emitter, e geminiEntry) error {
 	}
 	if len(m.Parts) > 0 {
 		out.message(e.line, m)
+		for _, id := range m.Results() {
+			if g.answered == nil {
+				g.answered = map[string]bool{}
+			}
+			g.answered[id] = true
+		}
 	}
 	return nil
+}
+
+// withoutAnswered returns a user entry without the results that the entries of the model have as well, nil if nothing
+// is left.
+func (g *geminiSession) withoutAnswered(b []byte, v rawjson.Value) []byte {
+	content := v.Get("content")
+	if !content.IsArray() || content.IsEmpty() || len(g.answered) == 0 {
+		return b
+	}
+	els := content.Elements()
+	again := func(i int) bool {
+		response, ok := els[i].LookupCamel("functionResponse")
+		return ok && g.answered[response.Get("id").Text()]
+	}
+	n := 0
+	for i := range els {
+		if again(i) {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return b
+	case len(els):
+		return nil
+	}
+	return rawjson.Apply(b, rawjson.Without(els, again)...)
 }
 
 func said(m pipeline.Message) string {
@@ -303,7 +346,7 @@ func (g *geminiSession) end(out *emitter, around []byte) error {
 			return err
 		}
 	}
-	g.held, g.at, g.emitted = nil, nil, 0
+	g.held, g.at, g.emitted, g.answered = nil, nil, 0, nil
 	if around != nil {
 		g.readHead(out, rawjson.Root(around))
 		g.head = around

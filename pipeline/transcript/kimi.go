@@ -51,6 +51,9 @@ func (f kimi) message(l *layout.Layout) pipeline.Message {
 // kimiCompacted is the beginning of the text part that Kimi CLI puts before its summary.
 const kimiCompacted = "<system>Previous context has been compacted."
 
+// kimiElements are the elements that Kimi CLI writes, beside those of all agents.
+var kimiElements = map[string]pipeline.Kind{"system": pipeline.KindReminder}
+
 // kind returns the kind of a user message: Kimi CLI writes its own into <system> elements.
 func (kimi) kind(m pipeline.Message) pipeline.Kind {
 	said := 0
@@ -61,9 +64,10 @@ func (kimi) kind(m pipeline.Message) pipeline.Kind {
 			said++
 		case i == 0 && strings.HasPrefix(s, kimiCompacted):
 			return pipeline.KindSummary
-		case s == "", layout.Enclosed(s, "system"), layout.Enclosed(s, "system-reminder"):
 		default:
-			said++
+			if _, ok := layout.Injected(s, kimiElements); !ok {
+				said++
+			}
 		}
 	}
 	if said == 0 {

@@ -56,6 +56,8 @@ func (f langChain) read(l *layout.Layout) error {
 	}
 	l.Nodes = append(l.Nodes, nodes...)
 	f.calls(l, at["tool_calls"], at["additional_kwargs"])
+	// A call whose arguments could not be read is a call all the same: its result tells the model so.
+	f.calls(l, at["invalid_tool_calls"], at["additional_kwargs"])
 	return nil
 }
 

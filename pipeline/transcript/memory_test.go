@@ -47,14 +47,14 @@ var memoryCases = []memoryCase{
 	{
 		"claude-code", "", "", line(`{"parentUuid":"x","isSidechain":false,"type":"user","uuid":"%036d","message":{` +
 			`"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"%s"}]}}`),
-		256 << 20, streamed,
+		256 << 20, held,
 	},
 	{
 		"anthropic", `{"model":"claude-x","messages":[`, `],"system":"S"}`,
 		entry(`{"role":"user","content":[{"type":"tool_result","tool_use_id":"%d","content":"%s"}]}`), 256 << 20, held,
 	},
 	{"codex", codexHead, "", line(`{"timestamp":"t","type":"response_item","payload":{` +
-		`"type":"function_call_output","call_id":"%d","output":"%s"}}`), 128 << 20, streamed},
+		`"type":"function_call_output","call_id":"%d","output":"%s"}}`), 128 << 20, held},
 	{
 		"claude-stream-json", `{"type":"system","subtype":"init","session_id":"s","permissionMode":"default"}` + "\n",
 		"",
@@ -92,12 +92,12 @@ var memoryCases = []memoryCase{
 	{"roo", "[", "]", entry(`{"ts":%d,"role":"user","content":"%s"}`), 128 << 20, streamed},
 	{
 		"opencode", `{"info":{"slug":"s","projectID":"p"},"messages":[`, "]}",
-		entry(`{"info":{"id":"%d","role":"user"},"parts":[{"type":"text","text":"%s"}]}`), 128 << 20, streamed,
+		entry(`{"info":{"id":"%d","role":"user"},"parts":[{"type":"text","text":"%s"}]}`), 128 << 20, held,
 	},
 	{
 		"adk", `{"events":[`, "]}", entry(
 			`{"author":"user","invocation_id":"%d","content":{"role":"user","parts":[{"text":"%s"}]}}`), 128 << 20,
-		streamed,
+		held,
 	},
 	{
 		"openhands", `{"instance_id":"i","history":[`, "]}",

@@ -44,10 +44,7 @@ func (openAIChat) Make(m pipeline.Made) ([]byte, error) {
 }
 
 func (openAIChat) detect(s rawjson.Outline) bool {
-	for _, at := range []string{
-		"messages", "", "[].traj", "history", "request_params.messages", "[].messages",
-		"[].request.messages",
-	} {
+	for _, at := range messageArrays {
 		if hasMessages(s, at) {
 			return true
 		}

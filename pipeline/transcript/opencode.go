@@ -84,6 +84,7 @@ func (openCode) Make(m pipeline.Made) ([]byte, error) {
 type openCodeRecord struct {
 	id, role, parent string
 	summary, failed  bool
+	finished, cut    bool          // the answer is complete; it ends at the model's output limit
 	said             bool          // the user said something
 	compaction       rawjson.Value // the part that asks for a summary
 	tokens           rawjson.Value
@@ -108,6 +109,11 @@ func (openCode) record(v rawjson.Value) openCodeRecord {
 			r.summary = field.Value.IsTrue() // a user message has an object there, of diffs
 		case "error":
 			r.failed = field.Value.IsObject()
+		case "finish":
+			r.finished = r.finished || field.Value.Text() != ""
+			r.cut = field.Value.Text() == "length"
+		case "time":
+			r.finished = r.finished || field.Value.Get("completed").IsNumber()
 		case "tokens":
 			r.tokens = field.Value
 		case "modelID":

@@ -8,6 +8,9 @@ import (
 type Output struct {
 	Meta  Meta
 	Items []pipeline.ContextItem
+	// Sendable says that Items are a whole context as pipeline.BuildContext builds it, which an API accepts: a request
+	// that its API would refuse is then an error, and not written.
+	Sendable bool
 	// Trigger and TokensBefore are written into the record of the compaction, in files that have a place for them:
 	// "auto" or "manual" ("" is manual), and the size of the context before, in tokens, 0 when unknown.
 	Trigger      string

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"errors"
+	"strings"
 
 	"precis/pipeline/transcript/jsonstream"
 	"precis/pipeline/transcript/rawjson"
@@ -56,17 +57,23 @@ func (p *piSession) record(out *emitter, b []byte, line int) error {
 		}
 		return nil
 	}
+	if e.role == "system" {
+		p.system(out, e)
+	}
 	isMessage, why := pi{}.isMessage(e)
+	var unreadable error
 	if isMessage {
 		// Errors name the line of the entry, also if it is emitted later.
-		if _, err := decode(pi{}, b); err != nil {
-			return err
-		}
+		_, unreadable = decode(pi{}, b)
+		isMessage = unreadable == nil
 	} else {
 		out.note(line, NoteRecord, e.typ, why)
 	}
 	if !e.parent.IsMissing() && !e.id.IsMissing() && !out.begun {
 		p.tree = true
+	}
+	if unreadable != nil && !p.tree {
+		return unreadable
 	}
 	if !p.tree {
 		p.seen.add(e.id.Text(), int64(out.count)+1)
@@ -84,13 +91,34 @@ func (p *piSession) record(out *emitter, b []byte, line int) error {
 		p.flush(out, func(int) bool { return true })
 		p.tree = false
 	}
-	return nil
+	return unreadable // it keeps its place in the tree
+}
+
+// system reads the system prompt, which Pi writes as a message with a section for each of its parts. The newest counts.
+func (p *piSession) system(out *emitter, e piEntry) {
+	var parts []string
+	if s := e.content.Text(); s != "" {
+		parts = append(parts, s)
+	}
+	if sections := e.message.Get("sections"); sections.IsObject() {
+		for _, field := range sections.Fields() {
+			if s := field.Value.Text(); s != "" {
+				parts = append(parts, s)
+			}
+		}
+	}
+	if len(parts) > 0 {
+		out.meta.System = rawjson.Quote(strings.Join(parts, "\n\n"))
+	}
 }
 
 // isMessage reports whether an entry is for the model, and why not.
 func (pi) isMessage(e piEntry) (bool, string) {
 	switch e.typ {
 	case "message":
+		if e.role == "system" {
+			return false, "the system prompt, which is kept beside the messages"
+		}
 		if e.hidden.IsTrue() {
 			return false, "a command that the person kept from the model"
 		}
@@ -193,11 +221,19 @@ func (p *piSession) end(out *emitter, _ []byte) error {
 	live := map[int]bool{}
 	for i := len(p.held) - 1; i >= 0 && !live[i]; {
 		live[i] = true
-		parent, ok := at[p.held[i].parent]
-		if !ok || p.held[i].parent == "" {
+		parent := p.held[i].parent
+		if parent == "" {
 			break
 		}
-		i = parent
+		before, ok := at[parent]
+		if !ok && i > 0 {
+			out.note(p.held[i].line, NoteBranch, "parentId",
+				"an entry names a parent that is not in the file: the order of the lines is taken there")
+		}
+		if !ok {
+			before = i - 1
+		}
+		i = before
 	}
 	p.flush(out, func(i int) bool { return live[i] })
 	return nil

@@ -33,6 +33,7 @@ type emitter struct {
 	given   int  // conversations so far
 	fresh   Meta // the initial metadata of every conversation of the file
 	lenient bool
+	back    takenBack
 }
 
 func newEmitter(m Meta, o Options) emitter { return emitter{meta: m, fresh: m, lenient: o.Lenient} }
@@ -66,7 +67,7 @@ func (s *emitter) message(line int, m pipeline.Message) {
 		m.Kind = pipeline.KindSummary
 	}
 	s.count++
-	s.emit(Item{Line: line, Message: &m})
+	s.put(Item{Line: line, Message: &m}, len(m.Native))
 }
 
 // usage emits a figure, if there is one.
@@ -78,13 +79,13 @@ func (s *emitter) usage(line int, u *Usage) {
 	if u.Model != "" {
 		s.meta.Model = u.Model
 	}
-	s.emit(Item{Line: line, Usage: u})
+	s.put(Item{Line: line, Usage: u}, 0)
 }
 
 func (s *emitter) compaction(line int, c Compaction) {
 	s.begin(line)
 	c.Summary.Kind = pipeline.KindSummary
-	s.emit(Item{Line: line, Compaction: &c})
+	s.put(Item{Line: line, Compaction: &c}, len(c.Summary.Native))
 }
 
 func (s *emitter) note(line int, code NoteCode, what, reason string) {
@@ -92,11 +93,13 @@ func (s *emitter) note(line int, code NoteCode, what, reason string) {
 }
 
 func (s *emitter) close(line int) {
+	s.release()
 	if s.begun {
 		m := s.meta
 		s.emit(Item{Line: line, End: &m})
 	}
 	s.begun, s.count, s.meta = false, 0, s.fresh
+	s.back = takenBack{hold: s.back.hold}
 }
 
 // messageLimit bounds a single message or line, in bytes.

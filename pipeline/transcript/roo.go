@@ -137,7 +137,7 @@ func (f roo) open(s *jsonstream.Reader, o Options) source {
 	if !sk.Has("[].role") {
 		m.Source = sourceCline
 	}
-	return openArrays(s, o, m, rooTask{}, "messages", "")
+	return openArrays(s, o, m, &rooTask{}, "messages", "")
 }
 
 // refused is the source of a file that is recognized but not read.
@@ -145,9 +145,15 @@ type refused struct{ why error }
 
 func (r refused) step(func(Item)) error { return r.why }
 
-type rooTask struct{}
+// rooTask reads the messages of a task. Newer files tag each message that a summary covers with the id of the summary;
+// what has no tag, or the tag of a summary that is not in the file, the model still sees.
+type rooTask struct {
+	tags    []string // by message: the id of the summary that covers it
+	tagged  bool
+	covered map[int]bool // messages that a summary so far covers
+}
 
-func (rooTask) record(out *emitter, b []byte, line int) error {
+func (t *rooTask) record(out *emitter, b []byte, line int) error {
 	v := rawjson.Root(b)
 	role, hasRole := v.Lookup("role")
 	if content, ok := v.Lookup("content"); !ok || content.IsNull() {
@@ -171,6 +177,18 @@ func (rooTask) record(out *emitter, b []byte, line int) error {
 	}
 	if m.Kind == pipeline.KindSummary {
 		c := Compaction{Summary: m, TokensBefore: v.Get("metadata", "tokensBefore").Count()}
+		if id := v.Get("condenseId").Text(); id != "" && t.tagged {
+			if !t.cover(id) {
+				out.note(line, NoteBoundary, "summary", "no message has its tag, so it covers nothing")
+			}
+			for n := 1; n <= out.count; n++ {
+				if !t.covered[n] {
+					c.Carried = append(c.Carried, n)
+				}
+			}
+			out.compaction(line, c)
+			return nil
+		}
 		// Roo puts the first message of a task before a summary that would otherwise be the first message, with the
 		// role of the assistant.
 		if out.count == 1 && role.Text() == "assistant" {
@@ -186,6 +204,8 @@ func (rooTask) record(out *emitter, b []byte, line int) error {
 				"messages stand for them", removed))
 	}
 	out.message(line, m)
+	tag := v.Get("condenseParent").Text()
+	t.tags, t.tagged = append(t.tags, tag), t.tagged || tag != ""
 	if used, ok := v.Lookup("metrics"); ok && used.IsObject() {
 		out.usage(line, roo{}.usage(used, model))
 	}
@@ -205,7 +225,21 @@ func (roo) usage(v rawjson.Value, model string) *Usage {
 	return u
 }
 
-func (rooTask) end(out *emitter, around []byte) error {
+// cover marks the messages with a summary's tag as covered, and reports whether there are any.
+func (t *rooTask) cover(id string) (found bool) {
+	if t.covered == nil {
+		t.covered = map[int]bool{}
+	}
+	for i, tag := range t.tags {
+		if tag == id {
+			t.covered[i+1], found = true, true
+		}
+	}
+	return found
+}
+
+func (t *rooTask) end(out *emitter, around []byte) error {
+	*t = rooTask{}
 	if around == nil {
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"precis/pipeline/transcript/valid"
 )
 
 // The keys of a request, from the parameters of the official SDK (v2.15, with its betas), and the three
@@ -58,20 +60,9 @@ type anthropicCheck struct {
 	short       bool
 	thinkingOn  bool
 	callIDs     map[string]bool
-	turns       []anthropicTurn
+	turns       []valid.Turn
 	// compactions counts the blocks of earlier compactions, signed those that bear a signature.
 	compactions, signed int
-}
-
-// anthropicTurn is a run of messages with one role: the API joins them before it looks at calls and results.
-type anthropicTurn struct {
-	role   string
-	first  int // the index of its first message
-	blocks []anthropicBlock
-}
-
-type anthropicBlock struct {
-	path, kind, id string
 }
 
 func (v *anthropicCheck) request(n node) error {
@@ -338,7 +329,7 @@ func (v *anthropicCheck) messages(n node) error {
 			if i == 0 {
 				return msg.fail("use the top-level 'system' parameter for the initial system prompt")
 			}
-			if prev := v.turns[len(v.turns)-1].role; prev != "user" {
+			if prev := v.turns[len(v.turns)-1].Role; prev != "user" {
 				return msg.fail("a message with role 'system' must directly follow a user message")
 			}
 		default:
@@ -347,12 +338,12 @@ func (v *anthropicCheck) messages(n node) error {
 		if i == 0 && role != "user" && firstBlock(m["content"]) != "compaction" {
 			return n.fail("first message must use the \"user\" role")
 		}
-		if len(v.turns) == 0 || v.turns[len(v.turns)-1].role != role {
-			if role == "user" && len(v.turns) > 0 && v.turns[len(v.turns)-1].role == "system" {
+		if len(v.turns) == 0 || v.turns[len(v.turns)-1].Role != role {
+			if role == "user" && len(v.turns) > 0 && v.turns[len(v.turns)-1].Role == "system" {
 				return msg.fail(
 					"a message with role 'system' must be the last one or be followed by an assistant message")
 			}
-			v.turns = append(v.turns, anthropicTurn{role: role, first: i})
+			v.turns = append(v.turns, valid.Turn{Role: role, First: i})
 		}
 		if err := v.content(m["content"], role, i == len(messages)-1); err != nil {
 			return err
@@ -372,7 +363,7 @@ func (v *anthropicCheck) content(n node, role string, last bool) error {
 		case strings.TrimSpace(s) == "":
 			return fmt.Errorf("messages: text content blocks must contain non-whitespace text (%s)", path)
 		}
-		turn.blocks = append(turn.blocks, anthropicBlock{path: n.path, kind: "text"})
+		turn.Blocks = append(turn.Blocks, valid.Block{Path: n.path, Kind: "text"})
 		return v.trailing(s, role, last)
 	}
 	blocks, err := n.array()
@@ -388,12 +379,12 @@ func (v *anthropicCheck) content(n node, role string, last bool) error {
 		if err != nil {
 			return err
 		}
-		if block.kind == "compaction" {
+		if block.Kind == "compaction" {
 			if err := v.compactionBlock(b); err != nil {
 				return err
 			}
 		}
-		turn.blocks = append(turn.blocks, block)
+		turn.Blocks = append(turn.Blocks, block)
 		if i == len(blocks)-1 {
 			if err := v.trailing(text, role, last); err != nil {
 				return err

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"precis/pipeline/transcript/valid"
 )
 
 // allowedBlocks are the block types by role.
@@ -21,13 +23,13 @@ var allowedBlocks = map[string][]string{
 }
 
 // block checks one content block. text is its text, for a text block.
-func (v *anthropicCheck) block(n node, role string) (block anthropicBlock, text string, err error) {
+func (v *anthropicCheck) block(n node, role string) (block valid.Block, text string, err error) {
 	m, err := n.object([]string{"type"}, nil)
 	if err != nil {
 		return block, "", err
 	}
 	kind := strOf(m, "type")
-	block = anthropicBlock{path: n.path, kind: kind}
+	block = valid.Block{Path: n.path, Kind: kind}
 	if !slices.Contains(allowedBlocks[role], kind) {
 		return block, "", n.fail("Input tag '%s' found using 'type' does not match any of the expected tags: '%s'",
 			kind, strings.Join(allowedBlocks[role], "', '"))
@@ -47,13 +49,13 @@ func (v *anthropicCheck) block(n node, role string) (block anthropicBlock, text 
 	case "redacted_thinking":
 		err = redactedThinking(n)
 	case "tool_use":
-		block.id, err = v.toolUse(n)
+		block.ID, err = v.toolUse(n)
 	case "server_tool_use":
-		block.id, err = v.serverToolUse(n)
+		block.ID, err = v.serverToolUse(n)
 	case "mcp_tool_use":
-		block.id, err = v.mcpToolUse(n)
+		block.ID, err = v.mcpToolUse(n)
 	case "tool_result":
-		block.id, err = v.toolResult(n)
+		block.ID, err = v.toolResult(n)
 	case "container_upload":
 		if m, err = n.object([]string{"type", "file_id"}, []string{"cache_control"}); err == nil {
 			err = v.mark(m)
@@ -61,7 +63,7 @@ func (v *anthropicCheck) block(n node, role string) (block anthropicBlock, text 
 	case "compaction":
 		err = v.compactionKeys(n)
 	default:
-		block.id, err = v.otherBlock(n, kind)
+		block.ID, err = v.otherBlock(n, kind)
 	}
 	return block, text, err
 }

@@ -107,8 +107,8 @@ func (v *anthropicCheck) compactable(root map[string]node) error {
 		return nil
 	}
 	last := v.turns[len(v.turns)-1]
-	for _, b := range last.blocks {
-		if last.role == "assistant" && b.kind == "tool_use" {
+	for _, b := range last.Blocks {
+		if last.Role == "assistant" && b.Kind == "tool_use" {
 			return errors.New("messages: the last assistant turn ends in a tool call with no result yet")
 		}
 	}

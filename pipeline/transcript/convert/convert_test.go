@@ -102,7 +102,8 @@ var cases = []struct {
 			message(transcript.OpenAI, `{"role":"user","content":"a"}`),
 			message(transcript.OpenAI, `{"role":"system","content":"T"}`),
 		},
-		[]string{`{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"T"}]}`},
+		[]string{`{"role":"user","content":[{"type":"text","text":"a"},{"type":"text",` +
+			`"text":"<system-reminder>\nT\n</system-reminder>"}]}`},
 		[]string{"role", "system message"},
 	},
 	{

@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -118,7 +119,8 @@ func madeParts(m pipeline.Made) []pipeline.Part {
 	}}
 }
 
-// liftSystem removes the system messages at the head. Later ones become user messages in the same place.
+// liftSystem removes the system messages at the head. Later ones become user messages in the same place, marked as what
+// the user did not say.
 func (c *converter) liftSystem(all []spoken) ([]spoken, []string) {
 	var system []string
 	n := 0
@@ -133,11 +135,24 @@ func (c *converter) liftSystem(all []spoken) ([]spoken, []string) {
 	for i := range rest {
 		if rest[i].role == pipeline.RoleSystem {
 			c.item = rest[i].item
-			c.lose("role", "a system message in the middle is a user message here")
-			rest[i].role = pipeline.RoleUser
+			c.lose("role", "a system message in the middle is a marked user message here")
+			rest[i] = spoken{pipeline.RoleUser, []pipeline.Part{{
+				Kind: pipeline.PartText, Text: anthropic.Marked(textOf(rest[i].parts)),
+			}}, rest[i].item}
 		}
 	}
 	return rest, system
+}
+
+// textOf returns the texts of parts.
+func textOf(parts []pipeline.Part) string {
+	var all []string
+	for _, p := range parts {
+		if p.Kind == pipeline.PartText && strings.TrimSpace(p.Text) != "" {
+			all = append(all, p.Text)
+		}
+	}
+	return strings.Join(all, "\n\n")
 }
 
 // leaveOut reports a part that the target cannot hold as a loss, and returns a text in its place. For a part that

@@ -8,13 +8,15 @@ import (
 	"precis/pipeline/transcript"
 	"precis/pipeline/transcript/rawjson"
 	"precis/pipeline/transcript/request"
+	"precis/pipeline/transcript/valid"
 )
 
 // WriteFile writes contexts as a file of the format. For an API it writes a request object that its vendor takes, or
 // several, one per line. For an agent's own format, such as claude-code or codex, it writes a file as the agent does,
 // with the compaction recorded in the agent's way; this needs messages of the same format. A format that is only read
 // is written as the API format of its messages. A conversation of another format is converted to the format of an
-// API, and WriteFile returns what was lost in the conversion.
+// API, and WriteFile returns what was lost in the conversion. A sendable context that the API would refuse is an error,
+// and not written.
 func WriteFile(w io.Writer, f transcript.Format, all ...transcript.Output) ([]Loss, error) {
 	var losses []Loss
 	for i, out := range all {
@@ -57,6 +59,11 @@ func fileOf(f transcript.Format, out transcript.Output) ([]byte, []Loss, error) 
 			return nil, nil, err
 		}
 		messages = append([][]byte{opening}, messages...)
+	}
+	if out.Sendable {
+		if err := valid.Messages(f, messages, m.Continued); err != nil {
+			return nil, nil, err
+		}
 	}
 	b, err := request.Build(request.Input{
 		Format: f, Envelope: m.Envelope, System: m.System, Tools: m.Tools, Model: m.Model, MaxTokens: m.MaxTokens,

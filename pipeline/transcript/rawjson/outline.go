@@ -4,6 +4,7 @@ import "strings"
 
 // An Outline is the set of key paths at the beginning of a file, such as "messages[].role". For the few keys whose
 // value names a kind of thing (type, role, model, uri) it also has the path with the value: "messages[].role=user".
+// That of the first element of an array is there once more with the element's number: "messages[0].role=user".
 type Outline map[string]bool
 
 // Has reports whether any of the paths is there.
@@ -41,6 +42,7 @@ func OutlineOf(head []byte) Outline {
 	out := Outline{}
 	var path []string // per open level its own name: "[]", or the last key
 	var open []byte
+	var before []int // per open level the number of commas so far
 	expectKey := false
 	add := func(suffix string) {
 		if len(path) <= outlineDepth && len(out) < outlinePaths {
@@ -50,7 +52,7 @@ func OutlineOf(head []byte) Outline {
 	for i := 0; i < len(head); {
 		switch c := head[i]; c {
 		case '{', '[':
-			open = append(open, c)
+			open, before = append(open, c), append(before, 0)
 			name := "[]"
 			if c == '{' {
 				name = ""
@@ -62,11 +64,14 @@ func OutlineOf(head []byte) Outline {
 			if len(open) == 0 {
 				return out
 			}
-			open, path = open[:len(open)-1], path[:len(path)-1]
+			open, path, before = open[:len(open)-1], path[:len(path)-1], before[:len(before)-1]
 			expectKey = false
 			i++
 		case ',':
-			expectKey = len(open) > 0 && open[len(open)-1] == '{'
+			if len(open) > 0 {
+				before[len(before)-1]++
+				expectKey = open[len(open)-1] == '{'
+			}
 			i++
 		case '"':
 			end := cutString(head, i)
@@ -79,7 +84,13 @@ func OutlineOf(head []byte) Outline {
 				expectKey = false
 				add("")
 			case end-i <= outlineString && len(path) > 0 && namesKind(path[len(path)-1]):
-				add("=" + unquote(head[i:end]))
+				value := "=" + unquote(head[i:end])
+				add(value)
+				if n := len(path) - 2; n >= 0 && path[n] == "[]" && before[n] == 0 {
+					path[n] = "[0]"
+					add(value)
+					path[n] = "[]"
+				}
 			}
 			i = end
 		default:

@@ -12,6 +12,7 @@ import (
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/wire/anthropic"
 	"precis/pipeline/transcript/wire/google"
 )
 
@@ -86,6 +87,9 @@ func Build(r Input) ([]byte, error) {
 	all := r.Messages
 	if len(r.Append) > 0 {
 		all = append(all[:len(all):len(all)], r.Append)
+	}
+	if r.Format == transcript.Anthropic {
+		all = anthropic.PlaceSystem(all)
 	}
 	for i, m := range all {
 		if i == 0 {

@@ -4,7 +4,6 @@ package google
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"precis/pipeline"
@@ -287,14 +286,11 @@ func readVendorResult(part rawjson.Value, typ string, v rawjson.Value) layout.No
 	return n
 }
 
-// The beginnings of the environment message of Gemini CLI, now and before version 0.20, and of the user messages that
-// the program writes to make the model continue.
-var (
-	geminiEnvironment = []string{
-		"<session_context>",
-		"This is the Gemini CLI. We are setting up the context for our chat.",
-	}
-	geminiContinue = "System: Please continue."
+// The beginning of the environment message of Gemini CLI before version 0.20, outside of an element, and the user
+// message that the program writes to make the model continue.
+const (
+	geminiEnvironment = "This is the Gemini CLI. We are setting up the context for our chat."
+	geminiContinue    = "System: Please continue."
 )
 
 // Message returns the message of the layout of a Content.
@@ -308,14 +304,31 @@ func Message(l *layout.Layout) pipeline.Message {
 		l.Role = string(pipeline.RoleTool)
 	}
 	m := l.Message()
-	if m.Role == pipeline.RoleUser && len(m.Parts) > 0 && m.Parts[0].Kind == pipeline.PartText {
-		s := strings.TrimSpace(m.Parts[0].Text)
-		switch {
-		case slices.ContainsFunc(geminiEnvironment, func(with string) bool { return strings.HasPrefix(s, with) }):
-			m.Kind = pipeline.KindUserInfo
-		case s == geminiContinue && len(m.Parts) == 1:
-			m.Kind = pipeline.KindSynthetic
+	if m.Genuine() {
+		if kind, ok := geminiKind(m); ok {
+			m.Kind = kind
 		}
 	}
 	return m
+}
+
+// geminiKind returns the kind of a user message that Gemini CLI itself wrote; ok is false if any of it is from the
+// user.
+func geminiKind(m pipeline.Message) (kind pipeline.Kind, ok bool) {
+	for _, p := range m.Parts {
+		s := strings.TrimSpace(p.Text)
+		switch {
+		case p.Kind != pipeline.PartText:
+			return "", false
+		case strings.HasPrefix(s, geminiEnvironment):
+			kind = pipeline.KindUserInfo
+		case s == geminiContinue && len(m.Parts) == 1:
+			return pipeline.KindSynthetic, true
+		default:
+			if _, injected := layout.Injected(s, nil); !injected {
+				return "", false
+			}
+		}
+	}
+	return kind, kind != ""
 }

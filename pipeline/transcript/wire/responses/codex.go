@@ -1,40 +1,42 @@
 package responses
 
 import (
-	"slices"
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/layout"
 )
 
-// The beginnings of texts that Codex writes into messages of role user.
-var (
-	codexEnvironment = []string{"<environment_context>", "# AGENTS.md instructions for ", "<user_instructions>"}
-	codexInjected    = []string{
-		"<turn_aborted>", "<user_action>", "<recommended_plugins>", "<subagent_notification>", "<user_shell_command>",
-		"<skill>",
-	}
-)
+// codexElements are the elements that Codex writes into messages of role user, beside those of all agents.
+var codexElements = map[string]pipeline.Kind{
+	"turn-aborted":          pipeline.KindSynthetic,
+	"user-action":           pipeline.KindSynthetic,
+	"recommended-plugins":   pipeline.KindSynthetic,
+	"subagent-notification": pipeline.KindSynthetic,
+	"user-shell-command":    pipeline.KindSynthetic,
+	"skill":                 pipeline.KindSynthetic,
+}
+
+// codexRules is the beginning of the rules of a project, in sessions in which they are not in an element.
+const codexRules = "# AGENTS.md instructions for "
 
 // codexKind returns the kind of a user message that Codex itself wrote; ok is false if any of its text is from the
 // user.
 func codexKind(m pipeline.Message) (kind pipeline.Kind, ok bool) {
-	begins := func(s string, with []string) bool {
-		return slices.ContainsFunc(with, func(w string) bool { return strings.HasPrefix(s, w) })
-	}
 	for _, p := range m.Parts {
+		if p.Kind != pipeline.PartText {
+			return "", false
+		}
 		s := strings.TrimSpace(p.Text)
-		switch {
-		case p.Kind != pipeline.PartText:
-			return "", false
-		case begins(s, codexEnvironment):
-			kind = pipeline.KindUserInfo
-		case begins(s, codexInjected):
-			if kind == "" {
-				kind = pipeline.KindSynthetic
+		k, ok := layout.Injected(s, codexElements)
+		if !ok {
+			if !strings.HasPrefix(s, codexRules) || strings.Contains(s, "<INSTRUCTIONS>") {
+				return "", false
 			}
-		default:
-			return "", false
+			k = pipeline.KindUserInfo
+		}
+		if kind == "" || k == pipeline.KindUserInfo {
+			kind = k
 		}
 	}
 	return kind, kind != ""
