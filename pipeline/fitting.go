@@ -71,6 +71,9 @@ func fitMessages(w *work, messages []Message, vendor string) fitting {
 		if call == result || messages[result].Role == RoleAssistant && p.StepOf(call) == p.StepOf(result) {
 			continue // the vendor's own
 		}
+		if pair.Call.ServerSide() && messages[result].Role == RoleAssistant && !userBetween(messages, call, result) {
+			continue // the vendor's own, which waited for results of the client
+		}
 		at, placed := behind[result]
 		if p.StepOf(call) != p.StepOf(result) || placed && at != place[call] {
 			// The agent continued without the result: what it saw then must not change. Or its message is behind
@@ -91,10 +94,11 @@ func fitMessages(w *work, messages []Message, vendor string) fitting {
 			f.unanswered[at] = append(f.unanswered[at], call)
 		}
 	}
-	// The server continues from its own call if that is the last part of the request.
+	// The server continues from its own call if that is the last part of the request, or waits for results of the client.
 	last := len(messages) - 1
 	for _, call := range open {
-		if (call.ID != "" || nameless) && call.ServerSide() && (call.Message < last || len(f.unanswered[last]) > 0) {
+		if (call.ID != "" || nameless) && call.ServerSide() && (call.Message < last || len(f.unanswered[last]) > 0) &&
+			(len(f.unanswered[place[call.Message]]) > 0 || !waitsForClient(messages, call)) {
 			f.drop(call.Message, call.Part)
 		}
 	}
@@ -110,6 +114,20 @@ func fitMessages(w *work, messages []Message, vendor string) fitting {
 	}
 	f.order = f.orderResults(w, messages, behind)
 	return f
+}
+
+// userBetween reports whether the user spoke between two messages.
+func userBetween(messages []Message, from, to int) bool {
+	return slices.ContainsFunc(messages[from+1:to], func(m Message) bool { return m.Role == RoleUser })
+}
+
+// waitsForClient reports whether a tool of the vendor that was not answered yet has called a tool of the client, and
+// the user has not spoken since.
+func waitsForClient(messages []Message, call CallRef) bool {
+	return !userBetween(messages, call.Message, len(messages)) &&
+		slices.ContainsFunc(messages[call.Message].Parts[call.Part+1:], func(p Part) bool {
+			return p.Kind == PartToolCall && !CallRef{Type: p.Type}.ServerSide()
+		})
 }
 
 func (f *fitting) drop(message, part int) {

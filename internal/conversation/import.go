@@ -210,6 +210,10 @@ type reading struct {
 	end         transcript.Meta
 	compactions []transcript.RecordedCompaction
 	usage       *transcript.RecordedUsage
+	// tokens is the local estimate of the messages so far, sized that of the messages which usage covers.
+	tokens, sized int
+	// summarized is true if the file begins with a summary of messages that are not in it.
+	summarized bool
 }
 
 // messages yields the messages up to the conversation's End, and keeps compactions and usage for later.
@@ -229,6 +233,7 @@ func (r *reading) messages(yield func(conversations.NewMessage, error) bool) {
 		case it.Compaction != nil && (r.count <= int64(it.Compaction.KeptFirst+it.Compaction.Kept) ||
 			!r.options.TrustCompactions):
 			// The covered messages are not in the file, or compactions are not trusted: store the summary as a message.
+			r.summarized = r.summarized || r.count == 0
 			if !it.Compaction.InMessages && !r.give(it.Compaction.Summary, yield) {
 				return
 			}
@@ -237,6 +242,7 @@ func (r *reading) messages(yield func(conversations.NewMessage, error) bool) {
 				transcript.RecordedCompaction{Compaction: *it.Compaction, Before: int(r.count)})
 		case it.Usage != nil:
 			r.usage = &transcript.RecordedUsage{Usage: *it.Usage, Covers: int(r.count)}
+			r.sized = r.tokens
 		case it.Message != nil:
 			if !r.give(*it.Message, yield) {
 				return
@@ -252,6 +258,8 @@ func (r *reading) give(m pipeline.Message, yield func(conversations.NewMessage, 
 		r.options.Progress(int(r.count))
 	}
 	stored := Stored(m)
+	r.tokens += stored.Tokens
+	r.summarized = r.summarized || r.count == 1 && m.Kind == pipeline.KindSummary
 	// Ids in files may repeat, and a message with a known client id is not added. Every message of a file is stored.
 	stored.ClientID = ""
 	return yield(stored, nil)
@@ -324,9 +332,22 @@ func keptMessages(c transcript.RecordedCompaction) []int64 {
 	return out
 }
 
-// recordUsage stores the last usage in the file, unless a compaction follows it.
+// headTokens are for a system prompt and tools that a file does not have, explainedFactor for a local estimate that is
+// too small.
+const (
+	headTokens      = 20_000
+	explainedFactor = 2
+)
+
+// believed reports whether the last usage can be that of the messages in the file. The figures beside messages that a
+// compaction kept are those of requests before it, although the summary is now in front of them.
+func (r *reading) believed() bool {
+	return !r.summarized || r.usage.Used <= explainedFactor*r.sized+headTokens
+}
+
+// recordUsage stores the last usage in the file, unless a compaction follows it or the messages cannot explain it.
 func (r *reading) recordUsage(ctx context.Context, ref store.ConversationRef) (conversations.Conversation, error) {
-	if r.usage == nil || r.usage.Used <= 0 || len(r.compactions) > 0 &&
+	if r.usage == nil || r.usage.Used <= 0 || !r.believed() || len(r.compactions) > 0 &&
 		r.compactions[len(r.compactions)-1].Before >= r.usage.Covers {
 		return r.store.Conversations.Get(ctx, ref)
 	}

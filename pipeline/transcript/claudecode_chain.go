@@ -105,11 +105,11 @@ type claudeLink struct {
 	id, parent, time string
 	// root is true for a record that names no parent on purpose, with null.
 	root bool
-	// side marks a record of a subagent, answer one of the model, leaf one with which a conversation may end, and
-	// compacted one that follows a compaction and may have no parent.
-	side, answer, leaf, compacted bool
-	message                       string   // message.id of an answer
-	calls, results                []string // ids of the calls that it makes and answers
+	// side marks a record of a subagent, answer one of the model, attached what the client added to a request, leaf one
+	// with which a conversation may end, and compacted one that follows a compaction and may have no parent.
+	side, answer, attached, leaf, compacted bool
+	message                                 string   // message.id of an answer
+	calls, results                          []string // ids of the calls that it makes and answers
 }
 
 // liveRecords reports for each held record whether it belongs to the conversation.
@@ -154,8 +154,9 @@ func linkOf(r record) claudeLink {
 	l := claudeLink{
 		id: r.uuid.Text(), parent: r.parent.Text(), root: r.parent.IsNull(),
 		time: r.at.Get("timestamp").Text(), side: r.sidechain,
-		answer: r.typ == "assistant", compacted: boundary || r.summary,
-		leaf: boundary || r.typ == "user" || r.typ == "assistant" || r.typ == "attachment",
+		answer: r.typ == "assistant", attached: r.typ == "attachment",
+		compacted: boundary || r.summary,
+		leaf:      boundary || r.typ == "user" || r.typ == "assistant" || r.typ == "attachment",
 	}
 	if l.parent == "" {
 		l.parent = r.at.Get("logicalParentUuid").Text()
@@ -200,7 +201,7 @@ func (c *claudeSession) followChain(links []claudeLink, at map[string]int, live 
 			i = -1 // the beginning of the conversation
 			continue
 		}
-		if i = before(i); i >= 0 && l.parent != "" && !known {
+		if i = before(i); i >= 0 && l.parent != "" && !known && !l.compacted {
 			c.notes.add(Note{
 				Code: NoteBranch, What: "parentUuid",
 				Reason: "a record names a parent that is not in the file: the order of the lines is taken there",
@@ -241,8 +242,8 @@ func newestLeaf(links []claudeLink, at map[string]int) int {
 	return newest
 }
 
-// addSiblings marks what belongs to the chain beside it: the other records of an answer, and the results of its
-// parallel calls, each of which has its own call as its parent.
+// addSiblings marks what belongs to the chain beside it: the other records of an answer, the results of its parallel
+// calls, each of which has its own call as its parent, and what the client attached to one of these.
 func addSiblings(links []claudeLink, at map[string]int, live []bool) {
 	answers, called, answered := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	note := func(l claudeLink) {
@@ -268,7 +269,7 @@ func addSiblings(links []claudeLink, at map[string]int, live []bool) {
 				continue
 			}
 			parent, known := at[l.parent]
-			belongs := l.answer && answers[l.message]
+			belongs := l.answer && answers[l.message] || l.attached
 			for j, id := range l.results {
 				belongs = (j == 0 || belongs) && called[id] && !answered[id]
 			}

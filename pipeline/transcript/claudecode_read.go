@@ -269,7 +269,7 @@ func (c *claudeSession) orphanBoundary(t *thread) {
 	if t.boundary != nil {
 		c.notes.add(Note{
 			Code: NoteBoundary, What: "compact_boundary",
-			Reason: "it has no summary, so it covers no messages",
+			Reason: "it has no summary, so it covers nothing: all messages are kept",
 		}, t.boundaryLine)
 		t.boundary = nil
 	}

@@ -36,7 +36,8 @@ type codexRollout struct {
 	boundary     *Compaction
 	boundaryLine int
 	model        string
-	meta, turn   []byte // the records of the envelope
+	// the records of the envelope: the first session_meta, and the last world_state and turn_context
+	meta, world, turn []byte
 	// turns has the mark of each message of the user.
 	turns []int
 }
@@ -75,6 +76,9 @@ func (c *codexRollout) record(out *emitter, b []byte, line int) error {
 			c.model, out.meta.Model = model, model
 		}
 		c.turn = b
+		out.note(line, NoteRecord, typ, "a record of Codex that is not a message")
+	case "world_state":
+		c.world = b
 		out.note(line, NoteRecord, typ, "a record of Codex that is not a message")
 	default:
 		out.note(line, NoteRecord, typ, "a record of Codex that is not a message")
@@ -319,7 +323,7 @@ func (c *codexRollout) compacted(out *emitter, v, payload rawjson.Value, line in
 		}
 		c.boundary, c.boundaryLine = &found, line
 	default:
-		out.note(line, NoteBoundary, "compacted", "it has no summary, so it covers no messages")
+		out.note(line, NoteBoundary, "compacted", "it has no summary, so it covers nothing: all messages are kept")
 	}
 	return nil
 }
@@ -336,17 +340,17 @@ func (c *codexRollout) passBoundary(out *emitter) {
 func (c *codexRollout) end(out *emitter, _ []byte) error {
 	c.flush(out)
 	c.passBoundary(out)
-	out.meta.Envelope = codex{}.envelope(c.meta, c.turn)
+	out.meta.Envelope = codex{}.envelope(c.meta, c.world, c.turn)
 	return nil
 }
 
-// envelope makes an object of the records at the beginning of a session.
-func (codex) envelope(meta, turn []byte) []byte {
+// envelope makes an object of the records around the messages of a session.
+func (codex) envelope(meta, world, turn []byte) []byte {
 	b := []byte(`{`)
 	for _, x := range []struct {
 		key    string
 		record []byte
-	}{{"session_meta", meta}, {"turn_context", turn}} {
+	}{{"session_meta", meta}, {"world_state", world}, {"turn_context", turn}} {
 		if x.record == nil {
 			continue
 		}

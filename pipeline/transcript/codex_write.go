@@ -9,16 +9,10 @@ import (
 
 // write writes a rollout.
 func (f codex) write(out Output) ([]byte, error) {
-	var lines [][]byte
-	e := out.Meta.Envelope
-	var time []byte // of the previous record, as JSON
-	if len(e) > 0 && rawjson.Check(e) == nil {
-		for _, key := range []string{"session_meta", "turn_context"} {
-			if v, ok := rawjson.Root(e).Lookup(key); ok && v.IsObject() {
-				lines = append(lines, v.Raw())
-				time = timeOf(v, time)
-			}
-		}
+	lines, time := f.head(out.Meta.Envelope, "session_meta")
+	state, at := f.head(out.Meta.Envelope, "world_state", "turn_context")
+	if at != nil {
+		time = at
 	}
 	entries := make([][]byte, len(out.Items))
 	last := -1 // the last of the made entries at the head
@@ -51,6 +45,8 @@ func (f codex) write(out Output) ([]byte, error) {
 	if last >= 0 {
 		lines = append(lines, f.compacted(time, out.Items[:last+1], entries[:last+1]))
 	}
+	// Codex writes the state that holds after a compaction behind it, and would otherwise inject it once more.
+	lines = append(lines, state...)
 	for i := last + 1; i < len(entries); i++ {
 		b := entries[i]
 		if b == nil {
@@ -63,6 +59,19 @@ func (f codex) write(out Output) ([]byte, error) {
 		lines = append(lines, b)
 	}
 	return rawjson.Lines(lines), nil
+}
+
+// head returns records of the envelope, and the time of the last as JSON.
+func (codex) head(envelope []byte, keys ...string) (lines [][]byte, time []byte) {
+	if len(envelope) == 0 || rawjson.Check(envelope) != nil {
+		return nil, nil
+	}
+	for _, key := range keys {
+		if v, ok := rawjson.Root(envelope).Lookup(key); ok && v.IsObject() {
+			lines, time = append(lines, v.Raw()), timeOf(v, time)
+		}
+	}
+	return lines, time
 }
 
 func timeOf(v rawjson.Value, or []byte) []byte {

@@ -48,6 +48,9 @@ func (f copilot) read(l *layout.Layout) error {
 	case "tool.execution_complete":
 		l.Role = "tool"
 		f.result(l, data, at)
+	case "session.binary_asset":
+		l.Role = "user"
+		l.Nodes = []layout.Node{f.asset(data, at)}
 	case "session.compaction_complete":
 		l.Role = "user"
 		if !at["summaryContent"].IsString() {
@@ -71,6 +74,8 @@ func (copilot) message(l *layout.Layout) pipeline.Message {
 	switch v.Get("type").Text() {
 	case "session.compaction_complete":
 		m.Kind = pipeline.KindSummary
+	case "session.binary_asset":
+		m.Kind = pipeline.KindSynthetic
 	case "user.message":
 		// The user typed no text: the program wrote the message, as it does to make an agent continue.
 		content, ok := data.Lookup("content")
@@ -151,6 +156,19 @@ func (f copilot) user(l *layout.Layout, at map[string]rawjson.Value) {
 		media.FromAddress(&n.Part, f.address(n.Part))
 		l.Nodes = append(l.Nodes, n)
 	}
+}
+
+// asset reads an image or a file that a result names by the id of the asset. The model saw it with the result.
+func (f copilot) asset(data rawjson.Value, at map[string]rawjson.Value) layout.Node {
+	n := layout.Node{List: -1, Fixed: true, Block: true, Value: data, Vacant: `{}`, Part: pipeline.Part{
+		Kind: pipeline.PartFile, Type: "asset", MediaType: at["mimeType"].Text(), Name: at["description"].Text(),
+		Raw: data.Raw(),
+	}}
+	if strings.HasPrefix(n.Part.MediaType, "image/") {
+		n.Part.Kind = pipeline.PartImage
+	}
+	media.FromAddress(&n.Part, f.address(n.Part))
+	return n
 }
 
 func (f copilot) assistant(l *layout.Layout, data rawjson.Value, at map[string]rawjson.Value) {

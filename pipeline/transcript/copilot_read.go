@@ -72,7 +72,7 @@ func (c *copilotSession) record(out *emitter, b []byte, line int) error {
 			break
 		}
 		return c.message(out, b, data, line)
-	case "tool.execution_complete":
+	case "tool.execution_complete", "session.binary_asset":
 		return c.message(out, b, data, line)
 	case "session.start", "session.resume":
 		if c.start == nil {
@@ -125,7 +125,8 @@ func (c *copilotSession) compaction(out *emitter, b []byte, data rawjson.Value, 
 	ok := data.Get("success")
 	summary := data.Get("summaryContent")
 	if ok.IsFalse() || !summary.IsString() || summary.IsEmpty() {
-		out.note(line, NoteBoundary, "session.compaction_complete", "it has no summary, so it covers no messages")
+		out.note(line, NoteBoundary, "session.compaction_complete",
+			"it has no summary, so it covers nothing: all messages are kept")
 		return nil
 	}
 	m, err := decode(copilot{}, b)

@@ -3,11 +3,15 @@ package transcript_test
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 
 	"precis/internal/testkit/corpus"
+	"precis/pipeline"
 	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
 )
 
 // recordedRequest is a request that a program sent to its model.
@@ -48,5 +52,58 @@ func eachRecordedRequest(t *testing.T, test func(t *testing.T, f corpus.File, r 
 				}
 			}
 		})
+	}
+}
+
+// notConversations are files of programs that hold no conversation.
+var notConversations = []string{"claude/stream_out.json", "cline/orig.session.json", ".meta.json"}
+
+// Every session of a program and every request that it sent is read, and its context can be written for each API: no
+// result without its call, no call without its result, and no system message where the API refuses it.
+func TestProgramsCanBeSent(t *testing.T) {
+	t.Parallel()
+	for _, f := range corpus.Files(t, "programs/sessions") {
+		if slices.ContainsFunc(notConversations, func(s string) bool { return strings.HasSuffix(f.Name, s) }) {
+			continue
+		}
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			canBeSent(t, f.Read(t))
+		})
+	}
+	eachRecordedRequest(t, func(t *testing.T, _ corpus.File, r recordedRequest) {
+		t.Run(r.N, func(t *testing.T) { canBeSent(t, r.Body) })
+	})
+}
+
+func canBeSent(t *testing.T, data []byte) {
+	t.Helper()
+	file, err := transcript.Read(bytes.NewReader(data), transcript.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := 0
+	for _, c := range file.Conversations {
+		for _, m := range c.Messages {
+			if m.Genuine() {
+				said++
+			}
+		}
+		for target, vendor := range map[transcript.Format]string{
+			transcript.Anthropic: "anthropic", transcript.OpenAI: "openai", transcript.OpenAIResponses: "openai",
+			transcript.Google: "google",
+		} {
+			live := pipeline.BuildContext(pipeline.ContextInput{
+				Live: c.Messages, Settings: pipeline.DefaultSettings(), Vendor: vendor,
+			})
+			if _, err := convert.WriteFile(io.Discard, target, transcript.Output{
+				Meta: c.Meta, Items: live.Items, Sendable: true,
+			}); err != nil {
+				t.Errorf("%s to %s: %v", file.Format, target, err)
+			}
+		}
+	}
+	if said == 0 {
+		t.Errorf("as %s it has no word of the user", file.Format)
 	}
 }

@@ -49,7 +49,7 @@ type geminiSession struct {
 	head []byte
 	// held are entries that may still be replaced or removed.
 	held      []geminiEntry
-	at        map[string]int // by id: the index in held, plus emitted
+	at        map[string]int // by id and type: the index in held, plus emitted
 	emitted   int            // number of entries that were emitted
 	heldBytes int
 	// answered has the ids of the calls whose results were in the entries of the model.
@@ -58,6 +58,7 @@ type geminiSession struct {
 
 type geminiEntry struct {
 	id   string
+	typ  string
 	b    []byte
 	line int
 }
@@ -75,7 +76,7 @@ func (g *geminiSession) record(out *emitter, b []byte, line int) error {
 	case set.IsObject():
 		return g.set(out, set, line)
 	case id.IsString() && !typ.IsMissing():
-		return g.entry(out, geminiEntry{id.Text(), b, line})
+		return g.entry(out, geminiEntry{id.Text(), typ.Text(), b, line})
 	case !v.Get("sessionId").IsMissing():
 		g.head, _ = v.DropKeys(func(key string, _ rawjson.Value) bool { return key == "messages" })
 		g.readHead(out, v)
@@ -96,9 +97,12 @@ func (g *geminiSession) readHead(out *emitter, v rawjson.Value) {
 	}
 }
 
+// key identifies an entry: the results of an answer may have its id.
+func (e geminiEntry) key() string { return e.typ + " " + e.id }
+
 // entry reads a message, or a later state of one.
 func (g *geminiSession) entry(out *emitter, e geminiEntry) error {
-	if at, ok := g.at[e.id]; ok {
+	if at, ok := g.at[e.key()]; ok {
 		if at < g.emitted {
 			out.note(e.line, NoteDuplicate, "message",
 				"it was changed too far behind its first place: the first version is kept")
@@ -112,7 +116,7 @@ func (g *geminiSession) entry(out *emitter, e geminiEntry) error {
 	if g.at == nil {
 		g.at = map[string]int{}
 	}
-	g.at[e.id] = g.emitted + len(g.held)
+	g.at[e.key()] = g.emitted + len(g.held)
 	g.held = append(g.held, e)
 	g.heldBytes += len(e.b)
 	for g.heldBytes > g.hold {
@@ -138,7 +142,7 @@ func (g *geminiSession) next(out *emitter) error {
 
 // rewind removes a message and all after it. For an unknown message it removes all, as Gemini CLI does.
 func (g *geminiSession) rewind(out *emitter, id string, line int) error {
-	at, known := g.at[id]
+	at, known := g.place(id)
 	if g.emitted > 0 && (!known || at < g.emitted) {
 		out.note(line, NoteBranch, "$rewindTo",
 			"it goes further back than the held messages: the earlier ones are kept")
@@ -151,11 +155,21 @@ func (g *geminiSession) rewind(out *emitter, id string, line int) error {
 	return nil
 }
 
+// place returns the place of the first entry with an id.
+func (g *geminiSession) place(id string) (at int, known bool) {
+	for _, typ := range []string{"user", "gemini", "info", "error", "warning"} {
+		if i, ok := g.at[geminiEntry{id: id, typ: typ}.key()]; ok && (!known || i < at) {
+			at, known = i, true
+		}
+	}
+	return at, known
+}
+
 // drop removes the held entries from an index on.
 func (g *geminiSession) drop(out *emitter, from int, why string) {
 	for _, e := range g.held[from:] {
 		out.note(e.line, NoteBranch, "message", why)
-		delete(g.at, e.id)
+		delete(g.at, e.key())
 		g.heldBytes -= len(e.b)
 	}
 	g.held = slices.Clip(g.held[:from])
@@ -180,7 +194,7 @@ func (g *geminiSession) set(out *emitter, v rawjson.Value, line int) error {
 		}
 		if err := g.entry(out, geminiEntry{
 			cmp.Or(id, fmt.Sprintf("line %d, byte %d", line, el.Start())),
-			bytes.Clone(el.Raw()), line,
+			el.Get("type").Text(), bytes.Clone(el.Raw()), line,
 		}); err != nil {
 			return err
 		}
@@ -316,13 +330,17 @@ func (geminiCLI) splitResults(b []byte, v rawjson.Value) (native, results []byte
 		return b, nil
 	}
 	var all []rawjson.Splice
+	ids := map[string]bool{}
+	for _, el := range calls.Elements() {
+		ids[el.Get("id").Text()] = true
+	}
 	for _, el := range calls.Elements() {
 		result, ok := el.Lookup("result")
 		if !ok || result.IsNull() || result.IsArray() && result.IsEmpty() {
 			continue
 		}
 		results = fmt.Appendf(results, `,{"id":%s,"name":%s,"result":%s}`, jsonOr(el, "id"), jsonOr(el, "name"),
-			result.Raw())
+			ownResult(result, el.Get("id").Text(), ids))
 		all = append(all, result.Replace([]byte("[]")))
 	}
 	if all == nil {
@@ -330,6 +348,34 @@ func (geminiCLI) splitResults(b []byte, v rawjson.Value) (native, results []byte
 	}
 	head := fmt.Appendf(nil, `{"type":"toolResults","of":%s,"toolCalls":[`, jsonOr(v, "id"))
 	return rawjson.Apply(b, all...), append(append(head, results[1:]...), "]}"...)
+}
+
+// ownResult returns the result of a call without those of the entry's other calls, which Gemini CLI adds to each when
+// it resumes a session.
+func ownResult(result rawjson.Value, id string, ids map[string]bool) []byte {
+	if !result.IsArray() {
+		return result.Raw()
+	}
+	els := result.Elements()
+	drop := rawjson.Without(els, func(i int) bool {
+		response, ok := els[i].LookupCamel("functionResponse")
+		of := response.Get("id").Text()
+		return ok && of != id && ids[of]
+	})
+	if len(drop) == 0 {
+		return result.Raw()
+	}
+	return rawjson.Apply(result.Raw(), shifted(drop, -result.Start())...)
+}
+
+// shifted returns splices of a document for a part of it that begins at -by.
+func shifted(all []rawjson.Splice, by int) []rawjson.Splice {
+	out := make([]rawjson.Splice, len(all))
+	for i, s := range all {
+		s.Start, s.End = s.Start+by, s.End+by
+		out[i] = s
+	}
+	return out
 }
 
 // jsonOr returns the JSON of a key, an empty JSON string if it is missing.

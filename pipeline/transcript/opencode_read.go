@@ -154,7 +154,7 @@ func (openCode) before(m pipeline.Message, part string) *pipeline.Message {
 func (o *openCodeSession) unanswered(out *emitter) {
 	if a := o.asked; a != nil {
 		o.asked = nil
-		out.note(a.line, NoteBoundary, "compaction", "it has no summary, so it covers no messages")
+		out.note(a.line, NoteBoundary, "compaction", "it has no summary, so it covers nothing: all messages are kept")
 		out.message(a.line, a.message)
 	}
 }

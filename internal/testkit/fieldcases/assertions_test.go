@@ -79,7 +79,7 @@ func (p *play) word(word string, want any, a object, v any, found bool, t string
 	case "has", "lacks", "once", "each", "order":
 		return about(word, list, t)
 	case "match":
-		if !regexp.MustCompile("(?i)" + want.(string)).MatchString(t) {
+		if !regexp.MustCompile("(?is)" + want.(string)).MatchString(t) {
 			return fmt.Errorf("not found in %q", short(t))
 		}
 	case "is":

@@ -99,7 +99,7 @@ func (r recipes) filler(first, last, size int) any {
 	var out []any
 	for n := first; n <= last; n++ {
 		var b strings.Builder
-		for i := range 25 * size {
+		for i := range 15 * size {
 			fmt.Fprintf(&b, "In the %s of part %d there are %d shelves, %d hooks and a window to the %s. ",
 				rooms[(n+i)%len(rooms)], n, 3+(i*7+n)%11, 1+(i*5+n)%9, rooms[(n*3+i)%len(rooms)])
 		}

@@ -10,6 +10,7 @@ import (
 	"precis/pipeline/transcript"
 	"precis/pipeline/transcript/rawjson"
 	"precis/pipeline/transcript/request"
+	"precis/pipeline/transcript/wire/anthropic"
 )
 
 // Loss is something that the target format cannot hold.
@@ -53,7 +54,7 @@ func Messages(items []pipeline.ContextItem, from, to transcript.Format) ([][]byt
 }
 
 // Conversation does what Messages does and also converts the metadata: the system prompt moves to its place in the
-// target format, tools are converted, and the envelope is a new one.
+// target format, tools are converted, and the envelope is a new one. For Anthropic surplus cache marks are left out.
 func Conversation(m transcript.Meta, items []pipeline.ContextItem, to transcript.Format) (Result, error) {
 	c, err := convert(m, items, to)
 	if err != nil {
@@ -62,6 +63,11 @@ func Conversation(m transcript.Meta, items []pipeline.ContextItem, to transcript
 	tools, losses := convertTools(m.Tools, m.Format, to)
 	c.Meta.Tools = tools
 	c.Losses = append(c.Losses, losses...)
+	if to == transcript.Anthropic {
+		docs := anthropic.LimitMarks(append([][]byte{c.Meta.Tools, c.Meta.System}, c.Messages...)...)
+		c.Meta.Tools, c.Meta.System, c.Messages = docs[0], docs[1], docs[2:]
+		tools = c.Meta.Tools
+	}
 	if c.Meta.Format == m.Format {
 		c.Meta.Envelope = m.Envelope
 		return c, nil

@@ -81,16 +81,17 @@ func Build(r Input) ([]byte, error) {
 		return nil, pipeline.Errorf(pipeline.Internal, "the envelope of a request has no array of messages under %q",
 			r.Format.MessagesKey())
 	}
-	opening, sep, closing := readLayout(e, at)
-	out := make([]byte, 0, len(e)+len(r.Append)+size(r.Messages, sep))
-	out = append(out, e[:at.Start()+1]...)
 	all := r.Messages
 	if len(r.Append) > 0 {
 		all = append(all[:len(all):len(all)], r.Append)
 	}
 	if r.Format == transcript.Anthropic {
-		all = anthropic.PlaceSystem(all)
+		e, all = anthropicMarks(e, anthropic.PlaceSystem(all))
+		at = rawjson.Root(e).Get(r.Format.MessagesKey())
 	}
+	opening, sep, closing := readLayout(e, at)
+	out := make([]byte, 0, len(e)+len(r.Append)+size(r.Messages, sep))
+	out = append(out, e[:at.Start()+1]...)
 	for i, m := range all {
 		if i == 0 {
 			out = append(out, opening...)
@@ -103,6 +104,24 @@ func Build(r Input) ([]byte, error) {
 		out = append(out, closing...)
 	}
 	return append(out, e[at.End()-1:]...), nil
+}
+
+// anthropicMarks returns an envelope and messages with only the cache marks that the API takes.
+func anthropicMarks(e []byte, messages [][]byte) ([]byte, [][]byte) {
+	keys := []string{"tools", "system"}
+	docs := make([][]byte, len(keys), len(keys)+len(messages))
+	for i, key := range keys {
+		if v, ok := rawjson.Root(e).Lookup(key); ok {
+			docs[i] = v.Raw()
+		}
+	}
+	limited := anthropic.LimitMarks(append(docs, messages...)...)
+	for i, key := range keys {
+		if v, ok := rawjson.Root(e).Lookup(key); ok && len(v.Raw()) != len(limited[i]) {
+			e = v.With(limited[i])
+		}
+	}
+	return e, limited[len(keys):]
 }
 
 // codec returns the codec of the messages. Build has checked that there is one.

@@ -165,11 +165,12 @@ func callsAnswered(turns []Turn, i int, called map[string]bool, served map[strin
 	return nil
 }
 
-// closed reports whether a call of the vendor's tool in turn i must have its result by now: unless the vendor paused
-// that turn, the last one, or waits for the results of the client's tools that it called in it.
+// closed reports whether a call of the vendor's tool in turn i must have its result by now: the user has spoken since.
+// Before that the vendor may have paused the turn, or waits for results of the client's tools.
 func closed(turns []Turn, i int) bool {
-	rest := turns[i+1:]
-	return len(rest) > 1 || len(rest) == 1 && rest[0].Blocks[0].Kind != "tool_result"
+	return slices.ContainsFunc(turns[i+1:], func(t Turn) bool {
+		return t.Role == "user" && len(t.Blocks) > 0 && t.Blocks[0].Kind != "tool_result"
+	})
 }
 
 func resultsBelong(turns []Turn, i int) error {

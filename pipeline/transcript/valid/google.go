@@ -1,10 +1,24 @@
 package valid
 
-import "errors"
+import (
+	"errors"
+
+	"precis/pipeline/transcript/wire/google"
+)
 
 // googleContents checks the contents of generateContent: the calls of a content are answered by the next one, in which
 // there are as many responses.
 func googleContents(contents [][]byte) error {
+	for i, b := range contents {
+		if _, err := object(i, b); err != nil {
+			return err
+		}
+	}
+	// A request has consecutive contents of one role as one.
+	contents, err := google.Join(contents)
+	if err != nil {
+		return err
+	}
 	open := 0
 	for i, b := range contents {
 		v, err := object(i, b)

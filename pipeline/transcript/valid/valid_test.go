@@ -22,6 +22,7 @@ func TestMessages(t *testing.T) {
 		served    = `{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_fetch","input":{}},` +
 			`{"type":"tool_use","id":"t","name":"f","input":{}}]}`
 		fetched = `{"role":"assistant","content":[{"type":"web_fetch_tool_result","tool_use_id":"s","content":{}}]}`
+		said2   = `{"role":"assistant","content":"b"}`
 		system  = `{"role":"system","content":"s"}`
 		calls   = `{"role":"assistant","content":null,"tool_calls":[{"id":"t","type":"function"}]}`
 		tool    = `{"role":"tool","tool_call_id":"t","content":"r"}`
@@ -47,7 +48,7 @@ func TestMessages(t *testing.T) {
 		{"the role tool", anthropic, []string{user, tool}, `no role "tool"`},
 		{"a vendor's call that is open", anthropic, []string{user, served, result}, ""},
 		{"a vendor's call answered later", anthropic, []string{user, served, result, fetched}, ""},
-		{"a vendor's call never answered", anthropic, []string{user, served, result, use, result}, "corresponding result"},
+		{"a vendor's call never answered", anthropic, []string{user, served, result, said2, user}, "corresponding result"},
 		{"a vendor's result alone", anthropic, []string{user, fetched}, "corresponding `server_tool_use`"},
 
 		{"a pair", openAI, []string{system, user, calls, tool}, ""},
