@@ -94,7 +94,8 @@ func fitMessages(w *work, messages []Message, vendor string) fitting {
 			f.unanswered[at] = append(f.unanswered[at], call)
 		}
 	}
-	// The server continues from its own call if that is the last part of the request, or waits for results of the client.
+	// The server continues from its own call if that is the last part of the request, or if it waits for results of
+	// the client.
 	last := len(messages) - 1
 	for _, call := range open {
 		if (call.ID != "" || nameless) && call.ServerSide() && (call.Message < last || len(f.unanswered[last]) > 0) &&

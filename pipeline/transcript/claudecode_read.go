@@ -110,7 +110,8 @@ func (c *claudeSession) line(emit func(Item), line []byte, lineNo int) error {
 	return eachValue(line, c.o.Lenient, func(b []byte) error {
 		v := rawjson.Root(b)
 		if !v.IsObject() {
-			return c.fault(emit, jsonstream.At(lineNo, errors.New("expected a record, found JSON that is not an object")))
+			reason := errors.New("expected a record, found JSON that is not an object")
+			return c.fault(emit, jsonstream.At(lineNo, reason))
 		}
 		return c.fault(emit, c.take(emit, b, lineNo))
 	}, func(reason error) error { return c.fault(emit, jsonstream.At(lineNo, reason)) })

@@ -209,7 +209,8 @@ func (c *codexRollout) rollBack(out *emitter, turns, line int) {
 		return
 	}
 	first := len(c.turns) - turns
-	out.takeBack(c.turns[first], line, "rolled back", "the user rolled the turn back: it is not part of the conversation")
+	out.takeBack(c.turns[first], line, "rolled back",
+		"the user rolled the turn back: it is not part of the conversation")
 	c.turns = c.turns[:first]
 	for words, at := range c.seen {
 		if at > out.count {

@@ -28,7 +28,8 @@ func Detect(head []byte) (Format, error) {
 		}
 		if (row.name == Anthropic || row.name == OpenAI) && mixedCalls(sk) {
 			return "", pipeline.Errorf(pipeline.BadRequest, "the messages have tool calls of two APIs, blocks of type "+
-				"tool_use or tool_result beside tool_calls or the role tool: name the format, %q or %q", Anthropic, OpenAI)
+				"tool_use or tool_result beside tool_calls or the role tool: name the format, %q or %q",
+				Anthropic, OpenAI)
 		}
 		return row.name, nil
 	}
@@ -69,7 +70,8 @@ func apiOf(s rawjson.Outline, request, messages string) Format {
 		{
 			anthropic: []string{block + "tool_use", block + "tool_result"},
 			openai: []string{
-				at + ".tool_calls", at + ".tool_call_id", at + ".function_call", at + ".role=tool", at + ".role=function",
+				at + ".tool_calls", at + ".tool_call_id", at + ".function_call", at + ".role=tool",
+				at + ".role=function",
 			},
 		},
 		{

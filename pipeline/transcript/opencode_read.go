@@ -84,7 +84,8 @@ func (o *openCodeSession) answered(out *emitter, m pipeline.Message, r openCodeR
 		out.note(line, NoteBoundary, "compaction", "it failed, so it covers nothing: all messages are kept")
 		return
 	case strings.TrimSpace(said(m)) == "":
-		out.note(line, NoteBoundary, "compaction", "its summary has no text, so it covers nothing: all messages are kept")
+		out.note(line, NoteBoundary, "compaction",
+			"its summary has no text, so it covers nothing: all messages are kept")
 		return
 	case !r.finished:
 		out.note(line, NoteBoundary, "compaction", "it was interrupted, so it covers nothing: all messages are kept")

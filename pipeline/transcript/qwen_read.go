@@ -148,7 +148,8 @@ func (q *qwenSession) give(out *emitter, b []byte, line int) error {
 func (q *qwenSession) compression(out *emitter, b []byte, v rawjson.Value, line int) error {
 	m, err := decode(qwen{}, b)
 	if err != nil || len(m.Parts) == 0 {
-		out.note(line, NoteBoundary, "chat_compression", "it has no summary, so it covers nothing: all messages are kept")
+		out.note(line, NoteBoundary, "chat_compression",
+			"it has no summary, so it covers nothing: all messages are kept")
 		return nil
 	}
 	before := v.Get("systemPayload", "info", "originalTokenCount")

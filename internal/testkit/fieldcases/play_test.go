@@ -46,7 +46,9 @@ func (p *play) run() error {
 			body["meta"] = p.c.Meta
 		}
 		refused := strings.HasPrefix(p.c.ID, "R22") // the append itself is the case
-		if err := p.step(object{"do": "POST ./messages", "as": "append", "body": body, "refused": refused}); err != nil {
+		if err := p.step(object{
+			"do": "POST ./messages", "as": "append", "body": body, "refused": refused,
+		}); err != nil {
 			return err
 		}
 	}

@@ -103,7 +103,8 @@ func (r recipes) filler(first, last, size int) any {
 			fmt.Fprintf(&b, "In the %s of part %d there are %d shelves, %d hooks and a window to the %s. ",
 				rooms[(n+i)%len(rooms)], n, 3+(i*7+n)%11, 1+(i*5+n)%9, rooms[(n*3+i)%len(rooms)])
 		}
-		out = append(out, r.said("user", fmt.Sprintf("Describe part %d of the house.", n)), r.said("assistant", b.String()))
+		question := fmt.Sprintf("Describe part %d of the house.", n)
+		out = append(out, r.said("user", question), r.said("assistant", b.String()))
 	}
 	return out
 }

@@ -67,7 +67,7 @@ func anthropicRole(turns []Turn, i int, role string) error {
 	}
 	switch {
 	case role == "system" && last != "user" && last != "system":
-		return failure(i, "a system message follows a message of the user, and the system prompt is beside the messages")
+		return failure(i, "a system message does not follow one of the user; the system prompt is beside the messages")
 	case role == "user" && last == "system":
 		return failure(i, "a message of the user follows a system message")
 	case role != "user" && role != "assistant" && role != "system":

@@ -48,7 +48,7 @@ func TestMessages(t *testing.T) {
 		{"the role tool", anthropic, []string{user, tool}, `no role "tool"`},
 		{"a vendor's call that is open", anthropic, []string{user, served, result}, ""},
 		{"a vendor's call answered later", anthropic, []string{user, served, result, fetched}, ""},
-		{"a vendor's call never answered", anthropic, []string{user, served, result, said2, user}, "corresponding result"},
+		{"a vendor's call unanswered", anthropic, []string{user, served, result, said2, user}, "corresponding result"},
 		{"a vendor's result alone", anthropic, []string{user, fetched}, "corresponding `server_tool_use`"},
 
 		{"a pair", openAI, []string{system, user, calls, tool}, ""},
