@@ -27,12 +27,14 @@ func (f qwen) read(l *layout.Layout) error {
 		return l.Errorf("the record has no message with parts")
 	}
 	switch typ := v.Get("type").Text(); typ {
-	case "user", "tool_result", "system":
-		l.Role = "user"
-	case "assistant":
-		l.Role = "model"
+	case "user", "tool_result", "assistant", "system":
 	default:
 		return l.Errorf("a record of type %q is not a message", typ)
+	}
+	switch l.Role = content.Get("role").Text(); l.Role {
+	case "", "user", "model", "function":
+	default:
+		return l.Errorf("the role is not user or model")
 	}
 	nodes, err := google.ReadParts(l, parts)
 	l.Nodes = nodes
