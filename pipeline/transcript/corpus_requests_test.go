@@ -93,9 +93,12 @@ func canBeSent(t *testing.T, data []byte) {
 			transcript.Anthropic: "anthropic", transcript.OpenAI: "openai", transcript.OpenAIResponses: "openai",
 			transcript.Google: "google",
 		} {
-			live := pipeline.BuildContext(pipeline.ContextInput{
+			live, err := pipeline.BuildContext(t.Context(), pipeline.ContextInput{
 				Live: c.Messages, Settings: pipeline.DefaultSettings(), Vendor: vendor,
 			})
+			if err != nil {
+				t.Fatal(err)
+			}
 			if _, err := convert.WriteFile(io.Discard, target, transcript.Output{
 				Meta: c.Meta, Items: live.Items, Sendable: true,
 			}); err != nil {
