@@ -40,6 +40,8 @@ func (l Launch) ChildOptions() workflow.ChildWorkflowOptions {
 	}
 }
 
+// startOptions allows the id of a closed workflow again, since all runs of a conversation have the same id. A run that
+// has ended is refused where its row is known: by the outbox, by whoever waits for it, and by the first stage.
 func (l Launch) startOptions(conflict enumspb.WorkflowIdConflictPolicy) client.StartWorkflowOptions {
 	return client.StartWorkflowOptions{
 		ID:                       l.Input.WorkflowID(),

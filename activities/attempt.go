@@ -35,6 +35,8 @@ type attempt struct {
 	waited time.Duration
 	// reused reports that an earlier attempt at this call had left its result.
 	reused bool
+	// late reports that the run had ended before the attempt began: it is not recorded, and does no work.
+	late bool
 	// artifacts are the references that the attempt notes, by role.
 	artifacts map[contract.ArtifactKind]string
 
@@ -76,12 +78,16 @@ func recorded[R, N any](ctx context.Context, a *Activities, stage contract.Stage
 		Worker: a.Worker, Outcome: contract.AttemptStarted,
 	}
 	began := time.Now()
-	if err := a.begin(ctx, at, &row); err != nil {
+	err := a.begin(ctx, at, &row)
+	if at.late = errors.Is(err, store.ErrRunEnded); err != nil && !at.late {
 		return none, toTemporal(ctx, err, tries)
 	}
 
 	result, err := guarded(ctx, a, at, work)
 	at.turn.End()
+	if at.late {
+		return result, toTemporal(ctx, err, tries)
+	}
 	row.Outcome, row.Took = contract.AttemptOK, max(time.Since(began), time.Millisecond)
 	if at.reused {
 		row.Outcome = contract.AttemptReused
@@ -102,7 +108,11 @@ func recorded[R, N any](ctx context.Context, a *Activities, stage contract.Stage
 	// The attempt's own context may have ended; what happened in it is recorded all the same.
 	recordCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	if e := errors.Join(encodeErr, a.Store.Attempts.Record(recordCtx, runOf(ref), row)); e != nil {
+	recordErr := a.Store.Attempts.Record(recordCtx, runOf(ref), row)
+	if errors.Is(recordErr, store.ErrRunEnded) {
+		recordErr = nil // another attempt at the call recorded its end before the run's
+	}
+	if e := errors.Join(encodeErr, recordErr); e != nil {
 		a.Log.Warn("an attempt was not recorded", "run", ref.Run, "stage", row.Stage, "error", e)
 	}
 	return result, toTemporalAfter(ctx, err, tries, at.faults)
@@ -111,7 +121,8 @@ func recorded[R, N any](ctx context.Context, a *Activities, stage contract.Stage
 // recordTimeout bounds the write that ends an attempt's record.
 const recordTimeout = 10 * time.Second
 
-// begin records that the attempt starts, and which fallback followed the failed call before it.
+// begin records that the attempt starts, and which fallback followed the failed call before it. The error is
+// store.ErrRunEnded if the run has ended.
 func (a *Activities) begin(ctx context.Context, at *attempt, row *runs.Attempt) error {
 	ref := at.ref
 	if ref.FailedCall > 0 {
@@ -180,6 +191,10 @@ func once[R, N any](ctx context.Context, a *Activities, at *attempt, notes *N,
 	}
 	if err := a.open(ctx, at); err != nil {
 		return result, err
+	}
+	// The marker of a run is its end, so that only the stage that wrote it is tried again after the end.
+	if at.run.Outcome != "" && at.stage != contract.StageReassemble {
+		return result, store.ErrRunEnded
 	}
 	if at.record != nil {
 		if err := at.follows(); err != nil {

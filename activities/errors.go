@@ -38,6 +38,9 @@ func toTemporalAfter(ctx context.Context, err error, attempt int32, faults int) 
 	if ctx.Err() != nil && !errors.As(err, new(*pipeline.Error)) {
 		return err // cancelled, or the worker is stopping: Temporal knows what to do
 	}
+	if errors.Is(err, store.ErrRunEnded) {
+		return temporal.NewCanceledError() // whoever ended the run did not wait for this stage
+	}
 	if store.Unavailable(err) {
 		return temporal.NewApplicationErrorWithOptions("the database is not reachable: waiting for it", typeUnavailable,
 			temporal.ApplicationErrorOptions{Cause: err, Category: temporal.ApplicationErrorCategoryBenign})
@@ -94,6 +97,8 @@ func kindOfFailure(ctx context.Context, err error) pipeline.ErrorKind {
 	switch {
 	case errors.Is(err, errBusy):
 		return pipeline.Overloaded
+	case errors.Is(err, store.ErrRunEnded):
+		return pipeline.Cancelled // whoever ended the run did not wait for this stage
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.As(err, new(*pipeline.Error)):
 		return pipeline.Internal // the stage took longer than any should
 	case ctx.Err() != nil && !errors.As(err, new(*pipeline.Error)):

@@ -55,6 +55,9 @@ func (a *Activities) reassemble(ctx context.Context, at *attempt, req contract.R
 	if run.Marker != "" { // an earlier attempt applied it and died before it could report that
 		return applied(run), nil
 	}
+	if run.Outcome != "" {
+		return contract.ReassembleResult{}, store.ErrRunEnded
+	}
 	view, whole, err := a.nowAndPlanned(ctx, at, &p)
 	if err != nil {
 		return contract.ReassembleResult{}, err

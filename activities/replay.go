@@ -48,6 +48,7 @@ func (a *Activities) finishReplay(ctx context.Context, at *attempt,
 	}
 	switch err := a.Store.Replays.KeepComparison(ctx, runOf(req.Ref), data, identical); {
 	case errors.Is(err, store.ErrContentDeleted): // nothing is left to be compared
+	case errors.Is(err, store.ErrRunEnded): // an earlier attempt kept it
 	case err != nil:
 		return contract.FinishResult{}, err
 	}

@@ -248,13 +248,37 @@ func CheckExport(r io.Reader) (ExportHeader, error) {
 		return ExportHeader{}, err
 	}
 	for {
-		switch _, err := e.Next(); {
+		switch row, err := e.Next(); {
 		case errors.Is(err, io.EOF):
 			return e.Header, nil
 		case err != nil:
 			return e.Header, err
+		case row.Table == "conversations":
+			if err := e.Header.describes(row); err != nil {
+				return e.Header, err
+			}
 		}
 	}
+}
+
+// describes returns an error unless the header says of the conversation what its row says.
+func (h ExportHeader) describes(row exports.Row) error {
+	var c struct {
+		ID        string `json:"id"`
+		Format    string `json:"format"`
+		HeadSeq   int64  `json:"head_seq"`
+		SealChain string `json:"seal_chain"`
+	}
+	if err := json.Unmarshal(row.Row, &c); err != nil {
+		return store.Invalidf("line 2: the row of the conversation cannot be read: %s", err)
+	}
+	said := [...]any{h.Conversation, h.Format, h.Messages, `\x` + h.SealChain.String()}
+	for i, value := range [...]any{c.ID, c.Format, c.HeadSeq, c.SealChain} {
+		if said[i] != value {
+			return store.Invalidf("line 1: the header says %v, and the conversation's row %v", said[i], value)
+		}
+	}
+	return nil
 }
 
 // Import stores an export, verified and as a whole, or nothing of it. open returns the file from its beginning and is

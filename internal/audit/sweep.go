@@ -9,6 +9,7 @@ import (
 
 	"precis/internal/store"
 	"precis/internal/store/evidence"
+	"precis/internal/store/seals"
 )
 
 // keepEvery is how often a sweep stores its progress, and so how much is repeated at most after a crash.
@@ -39,8 +40,25 @@ type Swept struct {
 	// Pruned counts pruned content, Failed the conversations that do not verify.
 	Pruned int `json:"pruned"`
 	Failed int `json:"failed"`
+	// Deleted counts the conversations whose content was deleted, and of which a sealed tombstone is left.
+	Deleted int `json:"deleted"`
 	// Failures are the first failures.
 	Failures []Failure `json:"failures,omitempty"`
+	// DeletedConversations are the first of those whose content was deleted.
+	DeletedConversations []Deleted `json:"deleted_conversations,omitempty"`
+	// NotCovered is what the result says nothing about.
+	NotCovered []seals.Uncovered `json:"not_covered,omitempty"`
+}
+
+// Deleted is a conversation whose content was deleted: its tombstone.
+type Deleted struct {
+	Tenant       string `json:"tenant"`
+	Conversation string `json:"conversation"`
+	// At is the time of the deletion, Messages the number of messages that the conversation had, and Chain the hash of
+	// its seals.
+	At       time.Time  `json:"at"`
+	Messages int64      `json:"messages"`
+	Chain    store.Hash `json:"chain"`
 }
 
 // Failure is one check that failed.
@@ -73,6 +91,7 @@ func VerifyAll(ctx context.Context, s *store.Store, w Sweep) (Swept, error) {
 		out.add(r)
 		return nil
 	}, func() { w.tell(out) })
+	out.NotCovered = seals.NotCovered()
 	return out, err
 }
 
@@ -86,6 +105,12 @@ func (o *Swept) begin(total, done int) { o.Total, o.Resumed = total, done }
 
 func (o *Swept) add(r ConversationReport) {
 	o.Conversations++
+	if r.Deleted != nil {
+		o.Deleted++
+		if len(o.DeletedConversations) < maxFailures {
+			o.DeletedConversations = append(o.DeletedConversations, *r.Deleted)
+		}
+	}
 	failed := false
 	note := func(run string, checks []Check) {
 		for _, c := range checks {

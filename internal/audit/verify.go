@@ -114,6 +114,8 @@ type ConversationReport struct {
 	Checks []Check
 	Runs   []Report
 	Seals  seals.Head
+	// Deleted is the tombstone of a conversation whose content was deleted, nil for another one.
+	Deleted *Deleted
 }
 
 // VerifyConversation verifies a conversation with all its runs.
@@ -183,6 +185,9 @@ func verify(ctx context.Context, v *evidence.Verification, runs []string, only b
 		return out, err
 	}
 	out.Seals = head
+	if !c.ContentDeleted.IsZero() {
+		out.Deleted = &Deleted{c.Ref.Tenant, c.Ref.ID, c.ContentDeleted.UTC(), c.HeadSeq, head.Chain}
+	}
 	out.Checks = append(out.Checks, conclude(CheckRecords, records,
 		"the rows are what %d seals recorded, up to %s", head.Seals, short(head.Chain.String())))
 	for i, run := range loaded {

@@ -24,8 +24,8 @@ func (a *app) exportCommand() *cobra.Command {
 		Short:   "Write a conversation with its runs and their evidence to a file",
 		Long: `Writes one file of JSON lines: the messages as they arrived, markers, runs with all their attempts,
 model calls and texts, live state, timeline, and the seals that prove them. ` + "`precis import FILE`" + ` recreates
-the conversation in another store, verified, with the same contexts byte for byte. docs/export.md describes the
-file.`,
+the conversation in another store, verified as far as seals cover it, with the same contexts byte for byte.
+docs/export.md describes the file.`,
 		Example: `  precis export my-agent-7 --out my-agent-7.jsonl`,
 		Args:    exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -128,13 +128,21 @@ func (a *app) importExport(cmd *cobra.Command, in *input, f *inputFlags) error {
 			return a.printJSON(map[string]any{"conversations": []any{map[string]any{
 				"id": im.Ref.ID, "format": im.Format, "model": modelName(im.Vendor, im.Model), "window": im.Window,
 				"messages": im.Messages, "compactions": im.Rows["markers"], "runs": im.Runs,
+				"pruned": im.Pruned, "not_covered": service.NotCoveredInExport(),
 			}}})
 		}
 		if err := a.print(im.Ref.ID + "\n"); err != nil {
 			return err
 		}
-		a.say("precis: imported %s and %s, all verified", term.Plural(int(im.Messages), "message"),
-			term.Plural(len(im.Runs), "run"))
+		a.say("precis: imported %s and %s, verified as far as seals and hashes cover them",
+			term.Plural(int(im.Messages), "message"), term.Plural(len(im.Runs), "run"))
+		if im.Pruned > 0 {
+			a.say("precis: %s pruned before the export: only the hashes are verified",
+				term.PluralWere(im.Pruned, "text"))
+		}
+		if notes := im.Notes; notes > 0 {
+			a.say("precis: not covered by seals: %s", term.Plural(notes, "note"))
+		}
 		return nil
 	})
 }

@@ -102,7 +102,7 @@ configuration or input file), 3 the database or Temporal is not reachable.`,
 		a.compactCommand(), a.demoCommand(), a.importCommand(), a.contextCommand(), a.undoCommand(), a.stateCommand(),
 		a.upCommand(), a.downCommand(), a.statusCommand(), a.readyCommand(), a.serveCommand(), a.mcpCommand(),
 		a.workerCommand(), a.runsCommand(), a.showCommand(), a.usageCommand(), a.replayCommand(), a.evalCommand(),
-		a.verifyCommand(), a.pruneCommand(), a.exportCommand(),
+		a.verifyCommand(), a.headsCommand(), a.pruneCommand(), a.exportCommand(),
 		a.doctorCommand(), a.configCommand(), a.migrateCommand(), a.keysCommand(), a.settingsCommand(),
 	)
 	return root

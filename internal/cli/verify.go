@@ -16,6 +16,7 @@ import (
 type verifyFlags struct {
 	all, restart bool
 	conversation string
+	heads        string
 }
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -31,13 +32,22 @@ them byte for byte. Every difference is named by table, row and column. Content 
 apart from content that was tampered with.
 
 --all verifies every conversation of the store, of all tenants unless --tenant names one. If it is interrupted,
-the same command continues where it stopped.`,
+the same command continues where it stopped.
+
+--heads compares the store with a file of ` + "`precis heads`" + `, and finds what was rewritten together with all its
+hashes, and conversations that were removed.`,
 		Example: `  precis verify 3f9c2e
   precis verify --all
   precis verify --conversation my-agent-7 --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sweep := f.all || f.conversation != ""
 			switch {
+			case f.heads != "" && (sweep || len(args) > 0):
+				return fail.Usagef("--heads compares the whole store with published heads: use it alone")
+			case f.heads != "":
+				return a.withStore(cmd, func(ctx context.Context, s *session) error {
+					return a.verifyHeads(ctx, s, f.heads)
+				})
 			case sweep && len(args) > 0:
 				return fail.Usagef("`precis verify` takes runs, or --all or --conversation, not both")
 			case !sweep && len(args) == 0:
@@ -64,6 +74,7 @@ the same command continues where it stopped.`,
 	flags.SortFlags = false
 	flags.BoolVar(&f.all, "all", false, "verify every conversation with all its runs")
 	flags.StringVar(&f.conversation, "conversation", "", "verify one `conversation` with all its runs")
+	flags.StringVar(&f.heads, "heads", "", "compare with the published heads in a `file`")
 	flags.BoolVar(&f.restart, "restart", false, "start from the beginning, even if an earlier call was interrupted")
 	return cmd
 }

@@ -35,6 +35,7 @@ type Config struct {
 	Quotas  Quotas           `json:"quotas"`
 	Memory  Memory           `json:"memory"`
 	Replays Replays          `json:"replays"`
+	Audit   Audit            `json:"audit"`
 	Worker  Worker           `json:"worker"`
 	Log     Log              `json:"log"`
 }

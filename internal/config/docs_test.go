@@ -42,6 +42,7 @@ var sections = []struct{ prefix, title, text string }{
 		"such as `precis import`, are exempt, and what they store counts."},
 	{"memory.", "Memory", "What compactions covered stays readable: see [memory.md](memory.md)."},
 	{"replays.", "Replays", ""},
+	{"audit.", "Audit", "Signatures of what is sealed: see [audit.md](audit.md#verify)."},
 	{"worker.", "Worker", ""},
 	{"log.", "Log", ""},
 }

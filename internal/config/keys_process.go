@@ -1,6 +1,6 @@
 package config
 
-// processKeys document memory, worker and log.
+// processKeys document memory, audit, worker and log.
 var processKeys = []Key{
 	{Name: "memory.folder", Unit: "absolute path", Effect: "Folder in which the workers write what compactions " +
 		"covered: in `TENANT/CONVERSATION` the segments, the notes and `INDEX.md`. They are written after each " +
@@ -10,6 +10,13 @@ var processKeys = []Key{
 	{Name: "replays.live_per_day", Unit: "replays", Effect: "Most replays that call models again, retries of failed " +
 		"runs among them, that a tenant may request on one day (UTC). 0: no limit."},
 	{Name: "replays.live_per_run", Unit: "replays", Effect: "Most of them that there may be of one run. 0: no limit."},
+	{Name: "audit.signing_key", Unit: "file or PEM text", Secret: true, Effect: "Ed25519 private key (PKCS #8) with " +
+		"which every process signs the records that it seals, so that whoever can write to the database cannot " +
+		"rewrite them with all their hashes. Give it to all processes, and keep it out of the database's backups. " +
+		"Empty: records are not signed."},
+	{Name: "audit.verify_key", Unit: "file or PEM text", Effect: "Ed25519 public key with which `precis verify` " +
+		"checks the signatures, for a place that must not have the private one. Empty: that of `audit.signing_key`; " +
+		"without both, signatures are not checked."},
 
 	{Name: "worker.task_queue", Effect: "Temporal task queue of workflows and of the stages that call no model."},
 	{

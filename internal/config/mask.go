@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/url"
 	"regexp"
+	"strings"
 )
 
 const mask = "****"
@@ -14,6 +15,9 @@ func (c Config) Masked() Config {
 	c.DatabaseURL = maskDatabaseURL(c.DatabaseURL)
 	c.Temporal.APIKey = maskSecret(c.Temporal.APIKey)
 	c.Temporal.TLS.KeyData = maskWhole(c.Temporal.TLS.KeyData)
+	if strings.Contains(c.Audit.SigningKey, "-----BEGIN") {
+		c.Audit.SigningKey = mask // the path of a file can be shown
+	}
 	c.Vendors = maps.Clone(c.Vendors)
 	for name, v := range c.Vendors {
 		v.APIKey = maskSecret(v.APIKey)

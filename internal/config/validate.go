@@ -55,6 +55,8 @@ func rules(c Config) []rule {
 		{"http.max_wait_seconds", atLeast(0, c.HTTP.MaxWaitSeconds)},
 		{"http.shutdown_seconds", atLeast(0, c.HTTP.ShutdownSeconds)},
 		{"memory.folder", unlessEmpty(absolutePath, c.Memory.Folder)},
+		{"audit.signing_key", keyProblem(c.Audit.Signer())},
+		{"audit.verify_key", keyProblem(Audit{VerifyKey: c.Audit.VerifyKey}.Verifier())},
 	}, vendorRules(c.Vendors), settingRules(c), priceRules(c.Prices), modelRules(c.Models),
 		quotaRules(c.Quotas), []rule{
 			{"replays.live_per_day", atLeast(0, c.Replays.LivePerDay)},

@@ -31,6 +31,9 @@ const (
 // context ends first, the run continues.
 func (l Launcher) Wait(ctx context.Context, run runs.Run) (runs.Run, error) {
 	launch := precis.Launch{Input: run.Input(), TaskQueue: l.Config.Worker.TaskQueue, Trigger: run.Kind}
+	if run, err := l.Store.Runs.Get(ctx, run.Ref); err != nil || run.Outcome != "" {
+		return run, err // a run that has ended is not started again
+	}
 	for {
 		_, waited := precis.Wait(ctx, l.Client, launch)
 		// Whatever Temporal's answer is, the row has the outcome.

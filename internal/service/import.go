@@ -4,10 +4,12 @@ import (
 	"context"
 	"io"
 
+	"precis/internal/api/wire"
 	"precis/internal/audit"
 	"precis/internal/conversation"
 	"precis/internal/store"
 	"precis/internal/store/exports"
+	"precis/internal/store/seals"
 	"precis/pipeline/transcript"
 )
 
@@ -78,7 +80,12 @@ type ImportedExport struct {
 	// if the store already has a run of the id.
 	Rows map[string]int
 	Runs map[string]string
+	// Pruned counts the texts of which the export has only the hashes, Notes the agent's notes, which no seal covers.
+	Pruned, Notes int
 }
+
+// NotCoveredInExport lists what the verification of an import says nothing about.
+func NotCoveredInExport() []wire.AuditUncovered { return audit.Uncovered(seals.NotCoveredInExport()) }
 
 // IsExport reports whether a file that begins with head is an export.
 func IsExport(head []byte) bool { return audit.IsExport(head) }
@@ -96,7 +103,7 @@ func (s *Service) ImportExport(ctx context.Context, tenant, id string,
 	c := im.Conversation
 	return ImportedExport{
 		Ref: c.Ref, Format: c.Format, Vendor: c.Vendor, Model: c.Model, Window: c.Window, Messages: c.HeadSeq,
-		Rows: im.Rows, Runs: im.Runs,
+		Rows: im.Rows, Runs: im.Runs, Pruned: im.Pruned, Notes: im.Notes,
 	}, nil
 }
 

@@ -26,6 +26,10 @@ type (
 	BatchRequest = launch.BatchRequest
 	// Swept is the result of VerifyAll, also while it is running.
 	Swept = audit.Swept
+	// Head is the head of a conversation's seals, as it is published.
+	Head = audit.Head
+	// HeadsReport is the result of VerifyHeads.
+	HeadsReport = audit.HeadsReport
 	// PruneTotals is the result of Prune, also while it is running.
 	PruneTotals = audit.PruneTotals
 )

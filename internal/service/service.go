@@ -24,6 +24,7 @@
 //	find.go          find runs and conversations
 //	audit.go         list and sum runs
 //	verify.go        verify and export
+//	heads.go         publish heads, and compare with them
 //	sweep.go         verify or prune many conversations
 //	replay.go        replay a run
 //	batches.go       batches of replays

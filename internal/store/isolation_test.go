@@ -165,7 +165,8 @@ var withoutReference = map[string]string{
 	"Outbox.MarkDispatched": "a worker's, for all tenants", "Outbox.Postpone": "a worker's, for all tenants",
 	"Outbox.Revive": "a worker's, for all tenants", "Retention.ForgetAbandoned": "a worker's, for all tenants",
 	"Evidence.After": "an auditor's, for all tenants", "Evidence.Count": "an auditor's, for all tenants",
-	"Jobs.Get": "an auditor's, for all tenants", "Jobs.Keep": "an auditor's, for all tenants",
+	"Evidence.Heads": "an auditor's, for all tenants",
+	"Jobs.Get":       "an auditor's, for all tenants", "Jobs.Keep": "an auditor's, for all tenants",
 	"Jobs.End": "an auditor's, for all tenants",
 }
 

@@ -36,6 +36,7 @@ var (
 	ErrReplyOpen      = db.ErrReplyOpen
 	ErrNothingToUndo  = db.ErrNothingToUndo
 	ErrRunActive      = db.ErrRunActive
+	ErrRunEnded       = db.ErrRunEnded
 	ErrTampered       = db.ErrTampered
 	ErrInvalid        = db.ErrInvalid
 )

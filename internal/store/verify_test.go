@@ -310,6 +310,7 @@ var unproved = map[string]string{
 	"outbox":               "work to be done; a run that has ended needs none",
 	"replay_batches":       "what a call asked for; each replay is a run of its own",
 	"replies":              "leases that expire",
+	"seal_signatures":      "verified with the key, where there is one: see TestRewrittenHashesAreFound",
 	"search_texts":         "made from the messages, and made again at any time",
 	"segments":             "made from the messages, and an agent's own notes",
 	"tenant_usage_changes": "the same within a transaction; never committed",

@@ -8,13 +8,23 @@ import (
 type AuditReport struct {
 	_ struct{} `doc:"The result of the verification of a run."`
 
-	Run          string         `json:"run"`
-	Conversation string         `json:"conversation" doc:"The client's id of the conversation."`
-	Outcome      precis.Outcome `json:"outcome" doc:"The outcome of the run. Empty while it is in progress."`
-	OK           bool           `json:"ok" doc:"Nothing was tampered with and nothing is missing."`
-	Pruned       bool           `json:"pruned" doc:"Some of the record was pruned."`
-	Checks       []AuditCheck   `json:"checks"`
-	Seals        SealHead       `json:"seals" doc:"The head of the conversation's seals. Kept outside of the database, it proves later that no seal was rewritten."`
+	Run          string           `json:"run"`
+	Conversation string           `json:"conversation" doc:"The client's id of the conversation."`
+	Outcome      precis.Outcome   `json:"outcome" doc:"The outcome of the run. Empty while it is in progress."`
+	OK           bool             `json:"ok" doc:"Nothing was tampered with and nothing is missing."`
+	Pruned       bool             `json:"pruned" doc:"Some of the record was pruned."`
+	Checks       []AuditCheck     `json:"checks"`
+	Seals        SealHead         `json:"seals" doc:"The head of the conversation's seals. Kept outside of the database, it proves later that no seal was rewritten."`
+	NotCovered   []AuditUncovered `json:"not_covered,omitempty" doc:"What the verification says nothing about."`
+}
+
+// AuditUncovered is what no seal, chain or hash covers.
+type AuditUncovered struct {
+	_ struct{} `doc:"A part of a conversation that no seal, chain or hash covers."`
+
+	Part    string   `json:"part" doc:"A table, or a kind of content."`
+	Columns []string `json:"columns,omitempty" doc:"The columns of the table. Left out when it is the whole part."`
+	Why     string   `json:"why" doc:"Why it is not covered."`
 }
 
 // AuditCheck is the result of one check.

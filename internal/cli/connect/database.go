@@ -31,6 +31,10 @@ func (s *Session) OpenStoreOnce(ctx context.Context) error {
 }
 
 func (s *Session) openStore(ctx context.Context, o store.Options) error {
+	var err error
+	if o.SigningKey, o.VerifyKey, err = s.Config.Audit.Keys(); err != nil {
+		return err
+	}
 	st, err := store.Open(ctx, s.Config.DatabaseURL, o)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package draw
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"precis/internal/api/wire"
 	"precis/internal/cli/term"
@@ -48,6 +49,11 @@ func Swept(s service.Swept) string {
 			what = "run " + f.Run + " of " + what
 		}
 		fmt.Fprintf(&b, "%-8s  %s (tenant %s), %s: %s\n", f.State, what, term.Printable(f.Tenant), f.Check, f.Detail)
+	}
+	for _, d := range s.DeletedConversations {
+		fmt.Fprintf(&b, "%-8s  conversation %s (tenant %s): deleted on %s, %s; its tombstone is sealed\n", "deleted",
+			term.Printable(d.Conversation), term.Printable(d.Tenant), d.At.Format(time.DateOnly),
+			term.Plural(int(d.Messages), "message"))
 	}
 	fmt.Fprintf(&b, "%s, %s: %s messages, events, records and texts compared",
 		term.Plural(s.Conversations, "conversation"),

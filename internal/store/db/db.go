@@ -4,6 +4,7 @@ package db
 
 import (
 	"context"
+	"crypto/ed25519"
 	"strings"
 	"time"
 
@@ -22,6 +23,10 @@ type Options struct {
 	// RetryFor bounds the local retries of one operation; longer outages are left to Temporal or the caller. Defaults
 	// to 2 seconds; negative: no retry.
 	RetryFor time.Duration
+	// SigningKey signs the seals that the store writes, nil: they are not signed. VerifyKey is the key that
+	// verification expects of every conversation's last seal, nil: signatures are not verified.
+	SigningKey ed25519.PrivateKey
+	VerifyKey  ed25519.PublicKey
 }
 
 // connectTimeout bounds one attempt to connect, unless the URL sets connect_timeout.
@@ -33,6 +38,9 @@ type DB struct {
 	retryFor time.Duration
 	zip      *zstd.Encoder
 	unzip    *zstd.Decoder
+
+	signingKey ed25519.PrivateKey
+	verifyKey  ed25519.PublicKey
 }
 
 // Open connects to the database and returns when it has answered. Close the DB when done.
@@ -68,7 +76,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, Failed("open the pool", err)
 	}
-	d := &DB{pool: pool, retryFor: o.RetryFor}
+	d := &DB{pool: pool, retryFor: o.RetryFor, signingKey: o.SigningKey, verifyKey: o.VerifyKey}
 	// The one-shot methods of both are safe for concurrent use, and no goroutines are left running.
 	if d.zip, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)); err != nil {
 		pool.Close()

@@ -26,6 +26,8 @@ var (
 	ErrNothingToUndo = fmt.Errorf("nothing to undo: %w", ErrConflict)
 	// ErrRunActive: a run of the conversation has not ended. Is ErrConflict.
 	ErrRunActive = fmt.Errorf("a run is not finished: %w", ErrConflict)
+	// ErrRunEnded: the run has ended and its record is sealed, so that nothing else is written into it. Is ErrConflict.
+	ErrRunEnded = fmt.Errorf("the run has ended, and its record is sealed: %w", ErrConflict)
 	// ErrTampered: a row was changed since the store wrote it.
 	ErrTampered = errors.New("changed since it was written")
 	// ErrInvalid: the request is invalid whatever is stored.

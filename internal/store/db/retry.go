@@ -68,7 +68,7 @@ func Repeatable(err error) bool {
 // set its results and not add to them.
 func (d *DB) Write(ctx context.Context, what string, fn func(context.Context, pgx.Tx) error) error {
 	return d.inTx(ctx, what, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
-		if err := fn(ctx, tx); err != nil {
+		if err := fn(d.withSigningKey(ctx), tx); err != nil {
 			return err
 		}
 		return runLastStatement(ctx, tx)

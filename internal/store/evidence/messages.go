@@ -51,7 +51,7 @@ func (v *Verification) Messages(ctx context.Context,
 	if !c.ContentDeleted.IsZero() {
 		f.add(Pruned, "messages", c.Ref.ID, "", "the conversation's content was removed on %s",
 			c.ContentDeleted.UTC().Format(time.DateOnly))
-		return f, chains, nil
+		return f, chains, v.tombstone(ctx, &f)
 	}
 	pruned, err := v.prunings(ctx)
 	if err != nil {

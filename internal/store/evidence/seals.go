@@ -111,6 +111,9 @@ func (v *Verification) sealChain(ctx context.Context, f *Findings) (whole bool, 
 		f.add(Tampered, "conversations", c.Ref.ID, "seal_chain", "the hash of the seals is not that of seal %d",
 			head.Seals)
 	}
+	if err := v.signatures(ctx, f, head); err != nil {
+		return false, head, err
+	}
 	if err := v.activation(ctx, f, head.Seals); err != nil {
 		return false, head, err
 	}

@@ -76,7 +76,13 @@ func (im *importing) finish(ctx context.Context) (Imported, error) {
 	if err != nil {
 		return Imported{}, err
 	}
-	return Imported{Conversation: c, Runs: im.runs, Rows: im.rows}, im.verify(ctx, c)
+	out := Imported{Conversation: c, Runs: im.runs, Rows: im.rows}
+	err = im.tx.QueryRow(ctx, `SELECT count(*) FROM segments WHERE cid = $1 AND covers_from = 0`, im.cid).Scan(&out.Notes)
+	if err != nil {
+		return out, err
+	}
+	out.Pruned, err = im.verify(ctx, c)
+	return out, err
 }
 
 func (im *importing) subjects() []seals.Subject {
@@ -158,39 +164,40 @@ func (im *importing) original(table, column, value string) string {
 	return value
 }
 
-// verify verifies the imported conversation before the commit.
-func (im *importing) verify(ctx context.Context, c conversations.Conversation) error {
+// verify verifies the imported conversation before the commit, and returns the number of texts that were pruned.
+func (im *importing) verify(ctx context.Context, c conversations.Conversation) (pruned int, err error) {
 	v := evidence.Within(im.db, im.tx, c)
 	messages, _, err := v.Messages(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	events, err := v.Events(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	seals, _, err := v.Seals(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var texts evidence.Findings
 	for _, run := range im.runs {
 		refs, err := v.References(ctx, run)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		for _, r := range refs {
 			if _, err := v.Artifact(ctx, &texts, r); err != nil {
-				return err
+				return 0, err
 			}
 		}
 	}
 	for _, f := range [...]evidence.Findings{messages, events, seals, texts} {
+		pruned += f.Pruned
 		for _, finding := range f.List {
 			if finding.State != evidence.Pruned {
-				return db.Invalidf("%s %s, %s: %s", finding.Table, finding.Key, finding.Column, finding.Detail)
+				return 0, db.Invalidf("%s %s, %s: %s", finding.Table, finding.Key, finding.Column, finding.Detail)
 			}
 		}
 	}
-	return nil
+	return pruned, nil
 }

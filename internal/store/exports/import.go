@@ -33,6 +33,9 @@ type Imported struct {
 	Runs map[string]string
 	// Rows counts the imported rows by table.
 	Rows map[string]int
+	// Pruned counts the texts of which the export has only the hashes, Notes the notes of agents, which no seal covers.
+	Pruned int
+	Notes  int
 }
 
 // Import imports an exported conversation in one transaction. open starts to read the export, and may be called again;

@@ -47,8 +47,8 @@ const counted = `l.lost_tokens + CASE
 
 const billed = `(l.input_tokens + l.cached_input_tokens + l.cache_write_tokens + l.output_tokens)`
 
-// reserve returns a *BudgetError if a request does not fit in what is left. The transaction has called LockRun, so that
-// the run's other requests wait, and keeps the tenant's row locked until the request is booked.
+// reserve returns a *BudgetError if a request does not fit in what is left. The transaction is one of seals.ChangeRun,
+// so that the run's other requests wait, and keeps the tenant's row locked until the request is booked.
 func reserve(ctx context.Context, tx pgx.Tx, ref db.RunRef, call Call) error {
 	if b := call.Budgets; b.Run > 0 {
 		used, err := db.One(ctx, tx, pgx.RowTo[int64], `SELECT coalesce(sum(`+counted+`), 0)::bigint

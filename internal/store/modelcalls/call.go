@@ -4,6 +4,7 @@ package modelcalls
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -66,26 +67,27 @@ const (
 // Begin books a request to a model before it is sent, so that the ledger also has requests whose answer was lost, and
 // reserves its tokens in the budgets. If an earlier attempt at the same call has an answer, Begin books nothing and
 // returns that answer, since it was billed. If answer is nil, the caller must send the request. The error is a
-// *BudgetError if the request might spend more than a budget has left; then nothing is booked.
+// *BudgetError if the request might spend more than a budget has left, and db.ErrRunEnded if the run has ended; then
+// nothing is booked.
 func (s *Store) Begin(ctx context.Context, ref db.RunRef, call Call) (answer []byte, err error) {
 	var request *db.Packed
 	if call.Request != nil {
 		p := s.db.Pack(call.Request)
 		request = &p
 	}
-	err = s.db.Write(ctx, "book a model call", func(ctx context.Context, tx pgx.Tx) error {
-		cid, err := seals.LockRun(ctx, tx, ref)
-		if err != nil {
-			return err
-		}
+	err = seals.ChangeRun(ctx, s.db, "book a model call", ref, func(ctx context.Context, tx seals.Tx) error {
+		var err error
 		answer, err = s.answer(ctx, tx, ref, call.Call)
 		if err == nil || !db.IsNotFound(err) {
 			return err
 		}
+		if tx.Ended {
+			return fmt.Errorf("run %q: %w", ref.ID, db.ErrRunEnded)
+		}
 		var sum []byte
 		if request != nil {
 			sum = request.Sum[:]
-			if _, err := artifacts.Put(ctx, tx, cid, ref.Tenant, contract.ArtifactRequest, *request); err != nil {
+			if _, err := artifacts.Put(ctx, tx, tx.CID, ref.Tenant, contract.ArtifactRequest, *request); err != nil {
 				return err
 			}
 		}
@@ -99,12 +101,9 @@ func (s *Store) Begin(ctx context.Context, ref db.RunRef, call Call) (answer []b
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (run, call, attempt) DO UPDATE SET
 				lost_tokens = `+counted+`, reserved_tokens = excluded.reserved_tokens
 			WHERE l.state <> 'complete'`,
-			cid, ref.Tenant, ref.ID, call.Call, call.Attempt, db.CleanText(call.Vendor), db.CleanText(call.Model), sum,
-			bookedUnder, call.Estimate)
-		if err != nil {
-			return err
-		}
-		return seals.WriteEnded(ctx, tx, cid, ref.ID)
+			tx.CID, ref.Tenant, ref.ID, call.Call, call.Attempt, db.CleanText(call.Vendor), db.CleanText(call.Model),
+			sum, bookedUnder, call.Estimate)
+		return err
 	})
 	return answer, err
 }
@@ -117,22 +116,17 @@ func (s *Store) Finish(ctx context.Context, ref db.RunRef, call Call, res Result
 	if res.Answer != nil {
 		state, p = Complete, s.db.Pack(res.Answer)
 	}
-	err = s.db.Write(ctx, "book a model's answer", func(ctx context.Context, tx pgx.Tx) error {
+	err = seals.ChangeRun(ctx, s.db, "book a model's answer", ref, func(ctx context.Context, tx seals.Tx) error {
 		answer = ""
-		cid, err := seals.LockRun(ctx, tx, ref)
-		if err != nil {
-			return err
-		}
 		var sum []byte
 		if state == Complete {
-			a, err := artifacts.Put(ctx, tx, cid, ref.Tenant, contract.ArtifactAnswer, p)
-			if err != nil {
+			answer, sum = p.Sum.String(), p.Sum[:]
+			if err := keepAnswer(ctx, tx, ref.Tenant, p); err != nil {
 				return err
 			}
-			answer, sum = a.SHA256, p.Sum[:]
 		}
 		// A complete call stays as it is. A call that Begin did not book is inserted.
-		_, err = tx.Exec(ctx, `INSERT INTO usage_ledger AS l (cid, tenant, run, call, attempt, vendor, model, state,
+		_, err := tx.Exec(ctx, `INSERT INTO usage_ledger AS l (cid, tenant, run, call, attempt, vendor, model, state,
 			error_kind,
 				request_id, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, answer_sha256,
 				booked_under, finished_at)
@@ -143,14 +137,23 @@ func (s *Store) Finish(ctx context.Context, ref db.RunRef, call Call, res Result
 				output_tokens = excluded.output_tokens, answer_sha256 = excluded.answer_sha256,
 				finished_at = excluded.finished_at
 			WHERE l.state <> 'complete'`,
-			cid, ref.Tenant, ref.ID, call.Call, call.Attempt, db.CleanText(call.Vendor), db.CleanText(call.Model),
+			tx.CID, ref.Tenant, ref.ID, call.Call, call.Attempt, db.CleanText(call.Vendor), db.CleanText(call.Model),
 			string(state),
 			string(res.ErrorKind), db.CleanText(res.RequestID), res.Input, res.CachedInput, res.CacheWrite, res.Output,
 			sum, bookedUnder)
-		if err != nil {
-			return err
-		}
-		return seals.WriteEnded(ctx, tx, cid, ref.ID)
+		return err
 	})
 	return answer, err
+}
+
+// keepAnswer stores an answer, unless the conversation's content was deleted while the model was writing: then only its
+// hash is kept.
+func keepAnswer(ctx context.Context, tx seals.Tx, tenant string, p db.Packed) error {
+	deleted, err := db.One(ctx, tx, pgx.RowTo[bool],
+		`SELECT content_deleted_at IS NOT NULL FROM conversations WHERE cid = $1`, tx.CID)
+	if err != nil || deleted {
+		return err
+	}
+	_, err = artifacts.Put(ctx, tx, tx.CID, tenant, contract.ArtifactAnswer, p)
+	return err
 }

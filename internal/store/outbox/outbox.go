@@ -43,7 +43,8 @@ func (d Dispatch) WithTrace(ctx context.Context) context.Context {
 }
 
 // Claim claims up to limit runs that are due, oldest first, for the time of the lease. A run that is not marked as
-// dispatched by then can be claimed again, since its dispatcher has died. Callers do not wait for each other.
+// dispatched by then can be claimed again, since its dispatcher has died. Callers do not wait for each other. A run
+// that has ended is marked as dispatched and not returned: its workflow must not start again.
 func (s *Store) Claim(ctx context.Context, limit int, lease time.Duration) ([]Dispatch, error) {
 	var list []Dispatch
 	err := s.db.Write(ctx, "claim the outbox", func(ctx context.Context, tx pgx.Tx) (err error) {
@@ -54,13 +55,16 @@ func (s *Store) Claim(ctx context.Context, limit int, lease time.Duration) ([]Di
 				SELECT id FROM outbox WHERE dispatched_at IS NULL AND due_at <= now() ORDER BY due_at, id LIMIT $1
 				FOR UPDATE SKIP LOCKED
 			), claimed AS (
-				UPDATE outbox o SET due_at = now() + $2, attempts = attempts + 1 FROM due WHERE o.id = due.id
+				UPDATE outbox o SET due_at = now() + $2, attempts = attempts + 1,
+					dispatched_at = CASE WHEN r.outcome IS NOT NULL THEN now() END
+				FROM due, runs r WHERE o.id = due.id AND r.id = o.run
 				RETURNING o.*
 			)
 			SELECT o.id, o.tenant, o.conversation, o.run, r.trigger_kind,
 				CASE WHEN p.live THEN 'live' WHEN p.run IS NOT NULL THEN 'recorded' ELSE '' END, o.attempts,
 				o.created_at, o.trace_parent
 			FROM claimed o JOIN runs r ON r.id = o.run LEFT JOIN replays p ON p.run = o.run
+			WHERE o.dispatched_at IS NULL
 			ORDER BY o.id`, db.ClampLimit(limit), lease)
 		return err
 	})

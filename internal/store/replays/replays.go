@@ -31,20 +31,13 @@ func NewBatches(d *db.DB) *Batches { return &Batches{db: d} }
 // again, it replaces the comparison.
 func (s *Store) KeepComparison(ctx context.Context, ref db.RunRef, comparison []byte, identical *bool) error {
 	packed := s.db.Pack(comparison)
-	return s.db.Write(ctx, "keep a comparison", func(ctx context.Context, tx pgx.Tx) error {
-		cid, err := seals.LockRun(ctx, tx, ref)
-		if err != nil {
+	return seals.ChangeRun(ctx, s.db, "keep a comparison", ref, func(ctx context.Context, tx seals.Tx) error {
+		if _, err := artifacts.Put(ctx, tx, tx.CID, ref.Tenant, contract.ArtifactComparison, packed); err != nil {
 			return err
 		}
-		if _, err := artifacts.Put(ctx, tx, cid, ref.Tenant, contract.ArtifactComparison, packed); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, `UPDATE replays SET comparison_sha256 = $2, identical = $3 WHERE run = $1`, ref.ID,
+		_, err := tx.Exec(ctx, `UPDATE replays SET comparison_sha256 = $2, identical = $3 WHERE run = $1`, ref.ID,
 			packed.Sum[:], identical)
-		if err != nil {
-			return err
-		}
-		return seals.WriteEnded(ctx, tx, cid, ref.ID)
+		return err
 	})
 }
 

@@ -66,8 +66,29 @@ func (s *Store) DeleteContent(ctx context.Context, ref db.ConversationRef) error
 				return err
 			}
 		}
-		return seals.Write(ctx, tx, c.CID, subjects...)
+		return bury(ctx, tx, c, subjects)
 	})
+}
+
+// bury seals the subjects after a deletion, and the conversation, which is the first of them, with its tombstone.
+func bury(ctx context.Context, tx pgx.Tx, c conversations.Conversation, subjects []seals.Subject) error {
+	rows, err := seals.ReadRows(ctx, tx, c.CID, subjects...)
+	if err != nil {
+		return err
+	}
+	records := make([]seals.Record, len(subjects))
+	for i := range subjects {
+		records[i].Rows = rows[i]
+	}
+	stone := &seals.Tombstone{
+		Messages: c.HeadSeq, HeadChain: c.HeadChain, Tokens: c.Sums.Tokens, Chars: c.Sums.Chars, Turns: c.Sums.Turns,
+	}
+	if err := tx.QueryRow(ctx, `SELECT content_deleted_at FROM conversations WHERE cid = $1`,
+		c.CID).Scan(&stone.At); err != nil {
+		return err
+	}
+	records[0].Deleted = stone
+	return seals.Put(ctx, tx, c.CID, subjects, records)
 }
 
 // ForgetAbandoned deletes the content of at most limit ephemeral conversations that have not changed for the time

@@ -22,13 +22,9 @@ func (s *Attempts) Begin(ctx context.Context, ref db.RunRef, t Attempt, more boo
 	if err != nil {
 		return 0, 0, db.Failed("record an attempt", err)
 	}
-	err = s.db.Write(ctx, "record an attempt", func(ctx context.Context, tx pgx.Tx) error {
-		cid, err := seals.LockRun(ctx, tx, ref)
-		if err != nil {
-			return err
-		}
+	err = seals.ChangeRun(ctx, s.db, "record an attempt", ref, func(ctx context.Context, tx seals.Tx) error {
 		var last int
-		err = tx.QueryRow(ctx, `SELECT coalesce(max(attempt), 0), count(*) FILTER (WHERE attempt <> $4
+		err := tx.QueryRow(ctx, `SELECT coalesce(max(attempt), 0), count(*) FILTER (WHERE attempt <> $4
 			AND (outcome = 'started' OR error_kind = 'internal'))
 			FROM run_attempts WHERE run = $1 AND stage = $2 AND call = $3`, ref.ID, string(t.Stage), t.Call,
 			t.Attempt).Scan(&last, &faults)
@@ -40,7 +36,7 @@ func (s *Attempts) Begin(ctx context.Context, ref db.RunRef, t Attempt, more boo
 			number = max(last+1, t.Attempt)
 		}
 		w.Attempt.Attempt = number
-		return w.write(ctx, tx, ref, cid)
+		return w.write(ctx, tx, ref)
 	})
 	return number, faults, err
 }
@@ -52,12 +48,8 @@ func (s *Attempts) Record(ctx context.Context, ref db.RunRef, t Attempt) error {
 	if err != nil {
 		return db.Failed("record an attempt", err)
 	}
-	return s.db.Write(ctx, "record an attempt", func(ctx context.Context, tx pgx.Tx) error {
-		cid, err := seals.LockRun(ctx, tx, ref)
-		if err != nil {
-			return err
-		}
-		return w.write(ctx, tx, ref, cid)
+	return seals.ChangeRun(ctx, s.db, "record an attempt", ref, func(ctx context.Context, tx seals.Tx) error {
+		return w.write(ctx, tx, ref)
 	})
 }
 
@@ -85,8 +77,8 @@ func encodeAttempt(t Attempt) (attemptRow, error) {
 	return attemptRow{t, numbers, artifacts}, nil
 }
 
-// write writes the row. The transaction has called seals.LockRun.
-func (t attemptRow) write(ctx context.Context, tx pgx.Tx, ref db.RunRef, cid int64) error {
+// write writes the row.
+func (t attemptRow) write(ctx context.Context, tx seals.Tx, ref db.RunRef) error {
 	_, err := tx.Exec(ctx, `INSERT INTO run_attempts AS s (run, stage, call, attempt, rung, summarizer, outcome,
 		error_kind, message, next,
 			worker, started_at, ms, numbers, artifacts)
@@ -107,10 +99,7 @@ func (t attemptRow) write(ctx context.Context, tx pgx.Tx, ref db.RunRef, cid int
 		ref.ID, string(t.Stage), t.Call, t.Attempt.Attempt, string(t.Rung), db.CleanText(t.Summarizer),
 		string(t.Outcome), string(t.ErrorKind), db.CleanText(t.Message), string(t.Next),
 		db.CleanText(t.Worker), db.TimeOrNil(t.Started), t.Took.Milliseconds(), t.numbers, t.artifacts)
-	if err != nil {
-		return err
-	}
-	return seals.WriteEnded(ctx, tx, cid, ref.ID)
+	return err
 }
 
 // NoteNext records the fallback that the ladder took after the last attempt at a call. kind is the failure; it is
@@ -118,20 +107,13 @@ func (t attemptRow) write(ctx context.Context, tx pgx.Tx, ref db.RunRef, cid int
 func (s *Attempts) NoteNext(ctx context.Context, ref db.RunRef, stage contract.Stage, call int, next contract.Fallback,
 	kind pipeline.ErrorKind,
 ) error {
-	return s.db.Write(ctx, "record the next fallback", func(ctx context.Context, tx pgx.Tx) error {
-		cid, err := seals.LockRun(ctx, tx, ref)
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, `UPDATE run_attempts SET next = $4, error_kind = CASE WHEN outcome = 'started'
+	return seals.ChangeRun(ctx, s.db, "record the next fallback", ref, func(ctx context.Context, tx seals.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE run_attempts SET next = $4, error_kind = CASE WHEN outcome = 'started'
 			AND error_kind = '' THEN $5 ELSE error_kind END
 			WHERE run = $1 AND stage = $2 AND call = $3 AND attempt = (
 				SELECT max(attempt) FROM run_attempts WHERE run = $1 AND stage = $2
 				AND call = $3)`, ref.ID, stage, call, string(next), string(kind))
-		if err != nil {
-			return err
-		}
-		return seals.WriteEnded(ctx, tx, cid, ref.ID)
+		return err
 	})
 }
 
@@ -157,20 +139,14 @@ func (s *Attempts) PutResult(ctx context.Context, ref db.RunRef, stage contract.
 	if result == nil {
 		result = []byte{}
 	}
-	err := s.db.Write(ctx, "keep a stage's result", func(ctx context.Context, tx pgx.Tx) (err error) {
-		cid, err := seals.LockRun(ctx, tx, ref)
-		if err != nil {
-			return err
-		}
+	err := seals.ChangeRun(ctx, s.db, "keep a stage's result", ref, func(ctx context.Context, tx seals.Tx) error {
 		// DO NOTHING would return no row in a race, since the statement's snapshot does not have the other row.
+		var err error
 		winner, err = db.One(ctx, tx, pgx.RowTo[[]byte], `INSERT INTO stage_results (run, stage, call, result)
 			VALUES ($1, $2, $3, $4)
 			ON CONFLICT (run, stage, call) DO UPDATE SET stage = excluded.stage
 			RETURNING result`, ref.ID, stage, call, result)
-		if err != nil {
-			return err
-		}
-		return seals.WriteEnded(ctx, tx, cid, ref.ID)
+		return err
 	})
 	return winner, err
 }

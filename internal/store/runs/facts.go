@@ -12,15 +12,8 @@ import (
 
 // RecordFacts records facts of a run, finished or not.
 func (s *Store) RecordFacts(ctx context.Context, ref db.RunRef, f Facts) error {
-	return s.db.Write(ctx, "record a run's facts", func(ctx context.Context, tx pgx.Tx) error {
-		cid, err := seals.LockRun(ctx, tx, ref)
-		if err != nil {
-			return err
-		}
-		if err := recordFacts(ctx, tx, ref, f); err != nil {
-			return err
-		}
-		return seals.WriteEnded(ctx, tx, cid, ref.ID)
+	return seals.ChangeRun(ctx, s.db, "record a run's facts", ref, func(ctx context.Context, tx seals.Tx) error {
+		return recordFacts(ctx, tx, ref, f)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -106,4 +107,30 @@ func (s Seal) Rows() (map[string]Row, error) {
 		rows[row.Table+" "+row.Key] = row
 	}
 	return rows, nil
+}
+
+// Rule returns the rule under which the seal was written, see the constant Rule; 0 if the record cannot be read.
+func (s Seal) Rule() int {
+	var r struct {
+		Rule int `json:"rule"`
+	}
+	if json.Unmarshal(s.Record, &r) != nil {
+		return 0
+	}
+	return r.Rule
+}
+
+// FilledLate reports whether a build before rule 1 may have filled in an empty column of a run that ended without a
+// marker.
+func (t Table) FilledLate(row Row, column string) bool {
+	switch row.Value("outcome") {
+	case "cancelled", "failed", "skipped", "superseded":
+	default:
+		return false
+	}
+	switch row.Value(column) {
+	case "", "{}", "false":
+		return slices.Contains(t.Filled, column)
+	}
+	return false
 }

@@ -44,6 +44,10 @@ type Seal struct {
 // build is not mistaken for one that was tampered with.
 const Form = 1
 
+// Rule is the version of the rule about what may change in a run's rows between two seals, see ChangeRun. Builds before
+// rule 1 also filled in columns of a run after its end.
+const Rule = 1
+
 // Record is what a seal holds.
 type Record struct {
 	// Form is the constant Form of the build that wrote the record.
@@ -54,12 +58,31 @@ type Record struct {
 	// Events and EventChain are the head of its timeline then, so that a removal of earlier events is detected.
 	Events     int64   `json:"events"`
 	EventChain db.Hash `json:"event_chain"`
+	// Rule is the constant Rule of the build that wrote the record, 0: of an earlier one.
+	Rule int `json:"rule,omitempty"`
+	// Late is set if the subject is a run that had ended, and the rows have what came to light after its end.
+	Late bool `json:"late,omitempty"`
 	// Rows are those that belong to the subject.
 	Rows []Row `json:"rows,omitempty"`
 	// Pruned is what a pruning removed.
 	Pruned *Pruned `json:"pruned,omitempty"`
+	// Deleted is what a deletion of the conversation's content removed: its tombstone.
+	Deleted *Tombstone `json:"deleted,omitempty"`
 	// Imported is where an imported conversation came from. Only its first seal has it.
 	Imported *ImportedFrom `json:"imported,omitempty"`
+}
+
+// Tombstone is what is left of a conversation's content after its deletion.
+type Tombstone struct {
+	// Messages is the number of the deleted messages, HeadChain the chain over them.
+	Messages  int64   `json:"messages"`
+	HeadChain db.Hash `json:"head_chain"`
+	// Tokens, Chars and Turns are the sums over the messages.
+	Tokens int64 `json:"tokens"`
+	Chars  int64 `json:"chars"`
+	Turns  int64 `json:"turns"`
+	// At is the time of the deletion, which is content_deleted_at in the conversation's row.
+	At time.Time `json:"at"`
 }
 
 // Row is one row at the time of a seal.

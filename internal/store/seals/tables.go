@@ -12,9 +12,13 @@ type Table struct {
 	bytes []string
 	times []string
 	// Changes are the columns that may differ between two seals of one row. Open reports whether a row is unfinished,
-	// so that all of them may.
+	// so that all of them may, also after the end of the run.
 	Changes []string
 	Open    func(Row) bool
+	// Late reports whether a row may be added after the end of its run, given the rows before; nil: none may.
+	Late func(row Row, before []Row) bool
+	// Filled are columns that builds before seal rule 1 filled in when a model's answer came after the end of its run.
+	Filled []string
 	// Unsealed are the columns that no seal holds, with the reason.
 	Unsealed map[string]string
 }
@@ -70,6 +74,7 @@ var Tables = map[Kind][]Table{
 				"outcome", "reason", "tokens_before", "tokens_after", "numbers", "context_sha256",
 				"snapshot_sha256", "focus",
 			},
+			Filled:   []string{"summarizer", "rung", "prompt_name", "prompt_version", "mode", "verification", "digest"},
 			Unsealed: map[string]string{"cid": InternalKey},
 		},
 		{
@@ -79,20 +84,24 @@ var Tables = map[Kind][]Table{
 				"ms", "call", "attempt", "run", "stage", "rung", "summarizer", "outcome", "error_kind", "message",
 				"next", "worker", "numbers", "artifacts",
 			},
-			times:    []string{"started_at"},
-			Changes:  []string{"next"},
-			Open:     func(r Row) bool { return r.Value("outcome") == "started" },
+			times:   []string{"started_at"},
+			Changes: []string{"next"},
+			Open:    func(r Row) bool { return r.Value("outcome") == "started" },
+			// An attempt that has ended is a fact. None begins after the end, but the retry of one that was lost.
+			Late:     func(r Row, before []Row) bool { return r.Value("outcome") != "started" || retried(r, before) },
 			Unsealed: map[string]string{"id": InternalKey},
 		},
 		{
 			Name: "stage_results", Key: []string{"stage", "call"}, where: `run = $2 AND $1::bigint > 0`,
 			order: `call, stage`, text: []string{"call", "run", "stage"}, bytes: []string{"result"},
 			times: []string{"created_at"},
+			Late:  func(Row, []Row) bool { return true }, // of the stage that ended the run
 		},
 		{
 			Name: "replays", Key: []string{"run"}, where: `run = $2 AND $1::bigint > 0`, order: `run`,
 			text:  []string{"live", "apply", "identical", "run", "original", "batch"},
 			bytes: []string{"comparison_sha256"}, Changes: []string{"identical", "comparison_sha256"},
+			Open: func(r Row) bool { return r.Values["comparison_sha256"] == nil },
 		},
 		{
 			Name: "usage_ledger", Key: []string{"call", "attempt"}, where: `cid = $1 AND run = $2`,
@@ -103,6 +112,8 @@ var Tables = map[Kind][]Table{
 			},
 			bytes: []string{"request_sha256", "answer_sha256"}, times: []string{"started_at", "finished_at"},
 			Open: func(r Row) bool { return r.Value("state") != "complete" },
+			// A request that was sent is a fact. No request is booked after the end.
+			Late: func(r Row, _ []Row) bool { return r.Value("state") != "started" },
 			Unsealed: map[string]string{
 				"cid": InternalKey, "reserved_tokens": estimated, "lost_tokens": estimated,
 			},
@@ -111,6 +122,7 @@ var Tables = map[Kind][]Table{
 			Name: "artifacts", Key: []string{"sha256"}, order: `sha256`,
 			where: `tenant = (SELECT tenant FROM conversations WHERE cid = $1) AND sha256 IN (` + artifactsOfRun + `)`,
 			text:  []string{"size", "tenant", "kind"}, bytes: []string{"sha256"}, times: []string{"created_at"},
+			Late: func(Row, []Row) bool { return true }, // those that a late row refers to
 			Unsealed: map[string]string{
 				"data": "its SHA-256 is its name", "touched_at": working, "pruned_at": "in the seal of the pruning",
 			},

@@ -44,7 +44,8 @@ func Write(ctx context.Context, tx pgx.Tx, cid int64, subjects ...Subject) error
 	return Put(ctx, tx, cid, subjects, records)
 }
 
-// Put writes one seal for each subject. The transaction has locked the conversation's row.
+// Put writes one seal for each subject, and signs the last one if the store has a key. The transaction has locked the
+// conversation's row.
 func Put(ctx context.Context, tx pgx.Tx, cid int64, subjects []Subject, records []Record) error {
 	var n, epoch, events int64
 	var chain, eventChain []byte
@@ -58,7 +59,8 @@ func Put(ctx context.Context, tx pgx.Tx, cid int64, subjects []Subject, records 
 	batch := &pgx.Batch{}
 	for i, of := range subjects {
 		r := records[i]
-		r.Form, r.Epoch, r.ActiveMarker, r.Events, r.EventChain = Form, epoch, active, events, db.Hash(eventChain)
+		r.Form, r.Rule, r.Epoch, r.ActiveMarker = Form, Rule, epoch, active
+		r.Events, r.EventChain = events, db.Hash(eventChain)
 		record, err := json.Marshal(r)
 		if err != nil {
 			return fmt.Errorf("encode a seal: %w", err)
@@ -70,6 +72,10 @@ func Put(ctx context.Context, tx pgx.Tx, cid int64, subjects []Subject, records 
 		batch.Queue(`INSERT INTO seals (cid, n, kind, subject, sha256, chain, record) VALUES ($1, $2, $3, $4, $5, `+
 			`$6, $7)`,
 			cid, n, string(of.Kind), of.ID, sum[:], next[:], record)
+	}
+	if key := db.SigningKey(ctx); key != nil && len(subjects) > 0 {
+		batch.Queue(`INSERT INTO seal_signatures (cid, n, signature) VALUES ($1, $2, $3)`, cid, n,
+			Head{Seals: n, Chain: head}.Sign(key))
 	}
 	batch.Queue(`UPDATE conversations SET seal_seq = $2, seal_chain = $3 WHERE cid = $1`, cid, n, head[:])
 	return tx.SendBatch(ctx, batch).Close()

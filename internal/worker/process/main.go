@@ -31,7 +31,11 @@ func Main() (err error) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	st, err := store.Open(ctx, cfg.DatabaseURL, store.Options{AppName: "precis-worker"})
+	options := store.Options{AppName: "precis-worker"}
+	if options.SigningKey, options.VerifyKey, err = cfg.Audit.Keys(); err != nil {
+		return err
+	}
+	st, err := store.Open(ctx, cfg.DatabaseURL, options)
 	if err != nil {
 		return err
 	}
