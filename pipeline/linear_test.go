@@ -444,7 +444,7 @@ const (
 	// linearFast and linearFew are up to which CPU time and how many bytes a stage is not measured: the cost of the
 	// larger size is then mostly fixed.
 	linearFast = 40 * time.Millisecond
-	linearFew  = 4 << 20
+	linearFew  = 16 << 20
 )
 
 // The time and the memory that a stage takes for a text of any kind grow with its size, not with its square. The test
