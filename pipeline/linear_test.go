@@ -7,7 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -158,12 +158,12 @@ func quickStages() []stage {
 		}}
 	}
 	return []stage{
-		text("Chars", func(s string) { Chars(s) }),
+		text("Chars", func(s string) { _ = Chars(s) }),
 		text("CompactHeadAndTail", func(s string) { CompactHeadAndTail(s, len(s)/2) }),
 		text("Truncate", func(s string) { Truncate(s, len(s)/2) }),
 		text("Continuation", func(s string) { Continuation(s) }),
 		text("EstimateText", func(s string) { EstimateText(s) }),
-		text("IsMadeText", func(s string) { IsMadeText(s) }),
+		text("IsMadeText", func(s string) { _ = IsMadeText(s) }),
 		text("IsShortened", func(s string) { IsShortened(s) }),
 		text("LookAheadOf", func(s string) { LookAheadOf(lookAheadTitle + s) }),
 		text("Quote", func(s string) { Quote(s, 200) }),
@@ -210,14 +210,19 @@ func TestStagesAreComplete(t *testing.T) {
 	for _, s := range stages() {
 		known[s.name] = true
 	}
-	packages, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool {
-		return !strings.HasSuffix(f.Name(), "_test.go")
-	}, parser.SkipObjectResolution)
+	names, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := 0
-	for _, file := range packages["pipeline"].Files {
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || !f.Name.IsExported() || f.Recv != nil && !readsContent(f) {

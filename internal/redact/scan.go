@@ -235,7 +235,7 @@ func nameBefore(s string, end int, kind sign) (name string, quoted bool) {
 	from := end
 	for from > limit && end-from < maxName {
 		r, n := utf8.DecodeLastRuneInString(s[:from])
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && strings.IndexRune("_-.$@ '’", r) < 0 {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !strings.ContainsRune("_-.$@ '’", r) {
 			break
 		}
 		if (quoted || kind == signCall) && (r == ' ' && kind == signCall || r == '\'') {
