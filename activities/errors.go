@@ -39,8 +39,8 @@ func toTemporalAfter(ctx context.Context, err error, attempt int32, faults int) 
 		return err // cancelled, or the worker is stopping: Temporal knows what to do
 	}
 	if errors.Is(err, store.ErrRunEnded) {
-		// Whoever ended the run did not wait for this stage. Temporal takes a cancellation only from an activity that it
-		// has cancelled, and would try this one again.
+		// Whoever ended the run did not wait for this stage. Temporal takes a cancellation only from an activity that
+		// it has cancelled, and would try this one again.
 		return temporal.NewApplicationErrorWithOptions("the run has ended", string(pipeline.Cancelled),
 			temporal.ApplicationErrorOptions{NonRetryable: true, Category: temporal.ApplicationErrorCategoryBenign})
 	}
