@@ -34,19 +34,13 @@ type span struct {
 	named bool
 }
 
-// Text returns a text with Mark in the place of every secret. Redacting the result again changes nothing. The error is
-// that of ctx.
-func Text(ctx context.Context, s string) (string, error) {
-	return Redactor{}.Text(ctx, s)
-}
-
-// Redactor takes credentials out of texts: those that Text finds, and those that it was made to know, wherever they
-// occur. A model that has seen a secret in a header may repeat it without. The zero Redactor knows none.
+// Redactor takes credentials out of texts: those that are recognized anywhere, and those that it was made to know,
+// wherever they occur. A model that has seen a secret in a header may repeat it without. The zero Redactor knows none.
 type Redactor struct {
 	known *strings.Replacer // nil for none
 }
 
-// New returns a redactor that knows the secrets in some texts. The cost is that of Text for all of them. A value that
+// New returns a redactor that knows the secrets in some texts. The cost is that of redacting all of them. A value that
 // is secret only by its name is known if it has letters and digits, at least 10 in all.
 func New(ctx context.Context, texts []string) (Redactor, error) {
 	var pairs []string
@@ -69,7 +63,8 @@ func New(ctx context.Context, texts []string) (Redactor, error) {
 	return Redactor{known: strings.NewReplacer(pairs...)}, nil
 }
 
-// Text is the function Text that also removes what the redactor knows.
+// Text returns a text with Mark in the place of every secret. Redacting the result again changes nothing. The error is
+// that of ctx.
 func (r Redactor) Text(ctx context.Context, s string) (string, error) {
 	if r.known != nil { // first: a name may otherwise hide a part of it
 		s = r.known.Replace(s)

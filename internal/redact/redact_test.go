@@ -59,7 +59,7 @@ func forms(t *testing.T) []form {
 
 func redacted(t testing.TB, s string) string {
 	t.Helper()
-	got, err := Text(t.Context(), s)
+	got, err := Redactor{}.Text(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,11 +128,11 @@ func TestRedactingTwiceChangesNothing(t *testing.T) {
 			}
 			s.WriteString(rapid.SampledFrom([]string{"", " ", "\n"}).Draw(t, "between"))
 		}
-		once, err := Text(context.Background(), s.String())
+		once, err := Redactor{}.Text(context.Background(), s.String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if twice, _ := Text(context.Background(), once); twice != once {
+		if twice, _ := (Redactor{}).Text(context.Background(), once); twice != once {
 			t.Fatalf("%q, then %q, then %q", s.String(), once, twice)
 		}
 	})
@@ -165,7 +165,7 @@ func TestRedactionStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Text(ctx, "password=hunter2"); !errors.Is(err, context.Canceled) {
+	if _, err := (Redactor{}).Text(ctx, "password=hunter2"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
