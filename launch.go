@@ -1,7 +1,6 @@
 package precis
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -84,14 +83,27 @@ func (l Launch) memo() map[string]any { return map[string]any{"run": l.Input.Run
 const maxSummary = 400
 
 func (l Launch) summary() string {
-	text := []rune(fmt.Sprintf("%s compaction of %s", l.trigger(), l.Input.Conversation))
-	for {
-		encoded, err := json.Marshal(string(text)) // which writes < as six chars
-		if err != nil || len(encoded) <= maxSummary {
-			return string(text)
+	text := fmt.Sprintf("%s compaction of %s", l.trigger(), l.Input.Conversation)
+	size := len(`""`)
+	for at, r := range text {
+		if size += lenAsJSON(r); size > maxSummary {
+			return text[:at]
 		}
-		text = text[:len(text)-1-(len(encoded)-maxSummary)/utf8.UTFMax/2]
 	}
+	return text
+}
+
+// lenAsJSON is how many bytes a character has in a JSON string, at most. A workflow calls it, and the check of workflows
+// does not accept the encoder of the standard library.
+func lenAsJSON(r rune) int {
+	const escaped = len(`\u0000`)
+	switch {
+	case r < ' ', r == '<', r == '>', r == '&', r == '\u2028', r == '\u2029', r == utf8.RuneError:
+		return escaped
+	case r == '"', r == '\\':
+		return len(`\"`)
+	}
+	return utf8.RuneLen(r)
 }
 
 func (l Launch) details() string {
