@@ -93,8 +93,8 @@ func (l Launch) summary() string {
 	return text
 }
 
-// lenAsJSON is how many bytes a character has in a JSON string, at most. A workflow calls it, and the check of workflows
-// does not accept the encoder of the standard library.
+// lenAsJSON is how many bytes a character has in a JSON string, at most. A workflow calls it, and the check of
+// workflows does not accept the encoder of the standard library.
 func lenAsJSON(r rune) int {
 	const escaped = len(`\u0000`)
 	switch {
