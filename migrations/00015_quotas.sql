@@ -30,8 +30,8 @@ CREATE FUNCTION tenant_usage_fold() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     change record;
 BEGIN
-    WITH gone AS (DELETE FROM tenant_usage_changes WHERE tenant = NEW.tenant RETURNING *)
-    SELECT sum(bytes) AS bytes, sum(conversations) AS conversations INTO change FROM gone;
+    WITH removed AS (DELETE FROM tenant_usage_changes WHERE tenant = NEW.tenant RETURNING *)
+    SELECT sum(bytes) AS bytes, sum(conversations) AS conversations INTO change FROM removed;
     IF change.bytes IS NULL THEN
         RETURN NULL;
     END IF;

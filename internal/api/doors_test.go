@@ -142,7 +142,7 @@ func TestBadKeysOfManyAddresses(t *testing.T) {
 	}
 	if addressOf(from("1.2.3.4:5")) != addressOf(from("[::ffff:1.2.3.4]:6")) || addressOf(from("1.2.3.4:5")) ==
 		addressOf(from("1.2.3.5:5")) {
-		t.Error("addresses of IPv4 are not told apart by address")
+		t.Error("two addresses of IPv4 count as one")
 	}
 }
 

@@ -20,11 +20,9 @@ import (
 // serveVariable makes this test binary serve the API for TestMemoryOfARequest, in a process of its own.
 const serveVariable = "PRECIS_TEST_SERVE"
 
-// TestServeForMemory is the process that TestMemoryOfARequest measures.
-func TestServeForMemory(t *testing.T) {
-	if os.Getenv(serveVariable) == "" {
-		t.Skip("TestMemoryOfARequest starts it")
-	}
+// serveForMemory is the process that TestMemoryOfARequest measures: the same test, with serveVariable set.
+func serveForMemory(t *testing.T) {
+	t.Helper()
 	b := newBench(t, options{config: func(c *config.Config) { c.HTTP.MaxConcurrentRequests = 0 }})
 	b.create("c", "")
 	fmt.Printf("serving %s\n", b.url)
@@ -44,7 +42,7 @@ func serveMeasured(t *testing.T) measured {
 		t.Skip("the peak memory of a process is read from /proc")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestServeForMemory$", "-test.timeout=5m")
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestMemoryOfARequest$", "-test.timeout=5m")
 	cmd.Env = append(os.Environ(), serveVariable+"=1")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -162,6 +160,10 @@ func (r *repeated) Read(p []byte) (int, error) {
 
 // A request needs at most six times its body and 32 MiB, and the answer to a bad one is small.
 func TestMemoryOfARequest(t *testing.T) {
+	if os.Getenv(serveVariable) != "" {
+		serveForMemory(t)
+		return
+	}
 	if testing.Short() {
 		t.Skip("sends bodies of 60 MB")
 	}

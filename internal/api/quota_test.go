@@ -79,7 +79,7 @@ func TestQuotaOfConversations(t *testing.T) {
 			t.Errorf("%s: %d conversations were made, %d are counted, the quota is %d", tenant, made.Load(),
 				got.Conversations, quota)
 		}
-		// One that exists is no new one. Deleting the content of one makes room.
+		// One that exists does not count again. Deleting the content of one makes room.
 		list := b.send("GET", "/v1/conversations", "").is(200)
 		id := list.get("conversations", 0, "id")
 		b.send("POST", "/v1/conversations", fmt.Sprintf(newConversation, id)).is(200)

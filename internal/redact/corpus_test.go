@@ -32,8 +32,11 @@ func TestCorpusHasFewHits(t *testing.T) {
 			}
 		}
 	}
+	if !corpus.Given() {
+		return
+	}
 	if bytes == 0 {
-		t.Skip("no recorded sessions: set " + corpus.Variable)
+		t.Fatal("the recorded sessions have no text")
 	}
 	share := float64(hits) * 100_000 / float64(bytes)
 	t.Logf("%d places in %d bytes: %.2f in 100 kB", hits, bytes, share)

@@ -9,12 +9,12 @@ type takenBack struct {
 	hold  int
 	items []Item
 	bytes int
-	// gone is the number of items that were emitted already.
-	gone int
+	// emitted is the number of items that were emitted already.
+	emitted int
 }
 
 // mark returns the place of the next item, for takeBack.
-func (s *emitter) mark() int { return s.back.gone + len(s.back.items) }
+func (s *emitter) mark() int { return s.back.emitted + len(s.back.items) }
 
 // put emits an item, or holds it back.
 func (s *emitter) put(it Item, size int) {
@@ -33,14 +33,14 @@ func (s *emitter) release() {
 	for _, it := range s.back.items {
 		s.emit(it)
 	}
-	s.back.gone += len(s.back.items)
+	s.back.emitted += len(s.back.items)
 	s.back.items, s.back.bytes = nil, 0
 }
 
 // takeBack removes all items from a mark on, and notes each message among them with the reason. Items that are no
 // longer held stay; a note says so.
 func (s *emitter) takeBack(mark, line int, what, reason string) {
-	from := mark - s.back.gone
+	from := mark - s.back.emitted
 	if from < 0 {
 		s.note(line, NoteBranch, what, "it goes further back than the held messages: the earlier ones are kept")
 		from = 0
@@ -59,7 +59,7 @@ func (s *emitter) takeBack(mark, line int, what, reason string) {
 
 // at returns the held item at a mark, nil if there is none.
 func (s *emitter) at(mark int) *Item {
-	if i := mark - s.back.gone; i >= 0 && i < len(s.back.items) {
+	if i := mark - s.back.emitted; i >= 0 && i < len(s.back.items) {
 		return &s.back.items[i]
 	}
 	return nil

@@ -65,7 +65,7 @@ func (s *stand) answers(t *testing.T, c fieldCase) func(vendorserver.Request) ve
 		list = append(list, a)
 	}
 	if len(list) == 0 {
-		list = []vendorserver.Answer{{Text: "<summary>SUM: some parts of a house were gone through.</summary>"}}
+		list = []vendorserver.Answer{{Text: "<summary>SUM: some parts of a house were described.</summary>"}}
 	}
 	next := 0
 	return func(r vendorserver.Request) vendorserver.Answer {
