@@ -13,8 +13,9 @@ import (
 
 // IDProblem returns why s cannot be the id of something new, "" if it can. An id has 1 to max bytes of UTF-8 and can be
 // distinguished from every other one by eye, in a path, a log and a terminal: no control, format (such as bidirectional
-// ones), invisible, private-use or unassigned characters, no space at the ends and no other space than U+0020 within, not only
-// slashes, and none of the segments . and .. between slashes. This is the one rule for all ids that people choose.
+// ones), invisible, private-use or unassigned characters, no space at the ends and no other space than U+0020 within,
+// not only slashes, and none of the segments . and .. between slashes. This is the one rule for all ids that people
+// choose.
 func IDProblem(s string, max int) string {
 	switch {
 	case s == "":
